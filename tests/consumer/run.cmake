@@ -8,7 +8,9 @@ function(step)
 endfunction()
 
 set(options -DCMAKE_BUILD_TYPE=${build_type} -DCMAKE_CXX_FLAGS=${flags}
-  -DCMAKE_CXX_COMPILER=${compiler} "-DCMAKE_CXX_COMPILER_LAUNCHER=${launcher}" -DKokkos_DIR=${kokkos})
+  -DCMAKE_CXX_COMPILER=${compiler} -DKokkos_DIR=${kokkos})
+string(REPLACE "|" ";" launcher "${launcher}")
+set(ENV{CMAKE_CXX_COMPILER_LAUNCHER} "${launcher}")
 if(way STREQUAL find_package)
   set(prefix ${work}/prefix)
   file(REMOVE_RECURSE ${prefix})
