@@ -18,5 +18,5 @@ configure_package_config_file(cmake/farro-config.cmake.in
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/farro-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/farro-config.cmake
-  ${PROJECT_BINARY_DIR}/farro-config-version.cmake cmake/FindoneDNN.cmake
+  ${PROJECT_BINARY_DIR}/farro-config-version.cmake cmake/FindoneDNN.cmake cmake/Findxsimd.cmake
   DESTINATION ${package_dir})
