@@ -1,0 +1,15 @@
+#pragma once
+
+/// Function and inlining attributes. FARRO_FUNCTION marks what may run inside a kernel on any backend.
+#if defined(__CUDACC__) || defined(__HIPCC__)
+#define FARRO_FUNCTION __host__ __device__
+#else
+#define FARRO_FUNCTION
+#endif
+
+#define FARRO_INLINE inline __attribute__((always_inline))
+#define FARRO_NOINLINE __attribute__((noinline))
+#define FARRO_COLD __attribute__((noinline, cold))
+#define FARRO_RESTRICT __restrict__
+#define FARRO_LIKELY(x) __builtin_expect(static_cast<bool>(x), 1)
+#define FARRO_UNLIKELY(x) __builtin_expect(static_cast<bool>(x), 0)

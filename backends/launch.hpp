@@ -1,0 +1,90 @@
+#pragma once
+
+/// The launch layer: the one place from which kernels run.
+///
+/// Host kernels are block bodies. parallel_blocks cuts [0, n) into blocks of exactly `grain` items (the last may be
+/// shorter) and calls body(begin, end) once per block: in order on Serial, spread over the pool on OpenMP, and on the
+/// calling thread without a fork when the work is small. Since the cut depends on n and grain alone, a body that
+/// treats its block alike everywhere gives the same bits on every host backend at every thread count. Bodies are
+/// type-erased, so a host kernel is compiled once for all host backends and without Kokkos headers.
+///
+/// for_each runs a portable functor f(i), also on device backends; a body runs as a loop over a block on the host.
+
+#include <cstdint>
+#include <type_traits>
+
+#include <farro/backends/config.hpp>
+#include <farro/backends/device.hpp>
+
+namespace farro {
+
+/// How much work a launch is. cost is the work of one item in units of one streamed element (about 1 ns).
+struct LaunchShape {
+  int64_t n = 0;
+  int64_t grain = 1;
+  double cost = 1;
+};
+
+namespace detail {
+
+using BlockFn = void (*)(const void* context, int64_t begin, int64_t end);
+/// `label` names the kernel for Kokkos Tools, e.g. "farro::tanh".
+void launch_host_blocks(Device device, const char* label, const LaunchShape& shape, BlockFn body,
+                        const void* context);
+/// True if a host launch of this shape would run on the calling thread alone.
+bool runs_inline(Device device, const LaunchShape& shape);
+
+}  // namespace detail
+
+/// Calls body(begin, end) for each block of a host launch. The body must not throw and must not launch.
+template <class Body>
+void parallel_blocks(Device device, const char* label, const LaunchShape& shape, const Body& body) {
+  detail::launch_host_blocks(
+      device, label, shape,
+      [](const void* context, int64_t begin, int64_t end) { (*static_cast<const Body*>(context))(begin, end); },
+      &body);
+}
+
+/// The threads that a launch on this device may use.
+int concurrency(Device device);
+/// Waits for everything launched on the device. No-op on host backends.
+void fence(Device device);
+
+/// True while a ReferenceKernels scope lives on this thread: operations then use their plain Kokkos kernel instead of
+/// a library or a hand-tuned host kernel. For tests.
+bool use_reference_kernels();
+class ReferenceKernels {
+ public:
+  ReferenceKernels();
+  ~ReferenceKernels();
+  ReferenceKernels(const ReferenceKernels&) = delete;
+
+ private:
+  bool previous_;
+};
+
+}  // namespace farro
+
+#ifdef FARRO_DEVICE_BACKENDS
+#include <farro/backends/launch_kokkos.hpp>
+#endif
+
+namespace farro {
+
+/// Calls f(i) for i in [0, n) on any backend; f is a functor struct whose call operator is a FARRO_FUNCTION.
+template <class F>
+void for_each(Device device, const char* label, int64_t n, const F& f, double cost = 4) {
+  if (n == 0) return;
+  if (device.is_host()) {
+    int64_t grain = cost >= 4096 ? 1 : static_cast<int64_t>(4096 / cost);
+    parallel_blocks(device, label, {n, grain, cost}, [&f](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) f(i);
+    });
+    return;
+  }
+#ifdef FARRO_DEVICE_BACKENDS
+  detail::for_each_on_device(device, label, n, f);
+#endif
+}
+
+}  // namespace farro
