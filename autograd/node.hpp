@@ -1,0 +1,94 @@
+#pragma once
+
+#include <boost/container/small_vector.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include <farro/autograd/hook_list.hpp>
+#include <farro/backends/dims.hpp>
+#include <farro/backends/intrusive_ptr.hpp>
+#include <farro/backends/memory.hpp>
+
+namespace farro {
+
+class Tensor;
+
+namespace autograd {
+
+class Node;
+class Grads;
+
+/// Where a gradient goes: input `input_nr` of `node`, i.e. the gradient of output `input_nr` of the recorded operation.
+struct Edge {
+  IntrusivePtr<Node> node;
+  uint32_t input_nr = 0;
+  explicit operator bool() const { return node != nullptr; }
+};
+
+/// Sees the gradient of a tensor; returns an undefined tensor to keep it, another to replace it.
+using TensorHook = std::function<Tensor(const Tensor&)>;
+/// Sees the gradients of a node's outputs before its backward, and may change them.
+using NodePreHook = std::function<void(Grads& grad_outputs)>;
+/// Sees the gradients that a node's backward gave for its inputs and may change them.
+using NodePostHook = std::function<void(Grads& grad_inputs, const Grads& grad_outputs)>;
+
+/// What few nodes have: hooks and the place where they were made.
+struct NodeExtras;
+struct DeleteNodeExtras {
+  void operator()(NodeExtras* extras) const;
+};
+
+/// One recorded operation: the vertex of the tape. Its edges lead to the nodes of its inputs, whose sequence numbers are
+/// always lower, so that going through nodes by falling number visits each after all of its users. Reference counted;
+/// destroyed without recursion.
+class Node : public RefCounted {
+ public:
+  /// `outputs` is the number of tensors that the operation made.
+  explicit Node(uint32_t outputs = 1) : output_count_(outputs) {}
+  virtual ~Node();
+
+  /// "MulBackward".
+  virtual std::string name() const = 0;
+  /// Takes one gradient per output (undefined where none arrived) and gives one per edge (undefined for none). May take
+  /// grad_outputs' tensors away.
+  virtual void apply(Grads& grad_outputs, Grads& grad_inputs) = 0;
+  /// Frees saved tensors. Called after apply unless the graph is retained.
+  virtual void release_saved() {}
+  /// Visits saved tensors, for printing and statistics.
+  virtual void visit_saved(const std::function<void(const Tensor&)>&) const {}
+  /// True for the node that accumulates into a leaf.
+  virtual bool is_accumulate() const { return false; }
+
+  uint64_t sequence() const { return sequence_; }
+  uint32_t output_count() const { return output_count_; }
+  const auto& next_edges() const { return edges_; }
+  /// Appends the edge of an input; an empty one keeps the input's place.
+  void add_edge(Edge edge) {
+    if (edge.node && edge.node->sequence_ >= sequence_) sequence_ = edge.node->sequence_ + 1;
+    edges_.push_back(std::move(edge));
+  }
+  bool needs_input_grad(size_t i) const { return static_cast<bool>(edges_[i]); }
+  /// Takes the next number of this thread, above those of all edges. Called once, after the edges are added.
+  void number();
+
+  RemovableHandle register_prehook(NodePreHook hook);
+  RemovableHandle register_hook(NodePostHook hook);
+  NodeExtras* extras() const { return extras_.get(); }
+  NodeExtras& make_extras();
+
+  static void destroy(Node* node);
+  static void* operator new(size_t bytes) { return farro::detail::pool_allocate(bytes); }
+  static void operator delete(void* p, size_t bytes) { farro::detail::pool_free(p, bytes); }
+
+ protected:
+  uint64_t sequence_ = 0;
+  uint32_t output_count_;
+  boost::container::small_vector<Edge, 2> edges_;
+  std::unique_ptr<NodeExtras, DeleteNodeExtras> extras_;
+};
+
+}  // namespace autograd
+}  // namespace farro

@@ -1,0 +1,75 @@
+#pragma once
+
+/// Pointwise operations: one formula, one place.
+///
+/// An operation is a struct in ops/pointwise/ with its forward, and the gradient of each input, as templates over T.
+/// T is a SIMD pack or a number in kernels, and Tensor where the backward itself is recorded:
+///
+///     struct Tanh : Pointwise<1> {
+///       static constexpr const char* name = "tanh";
+///       static constexpr Uses uses = {kOutput};               // what the gradient of input 0 reads besides dy
+///       static constexpr Domain domain = {-3, 3};             // where tests sample each input
+///       template <class T> FARRO_FUNCTION T forward(T x) const { return math::tanh(x); }
+///       template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T y) const { return dy * (T(1) - y * y); }
+///     };
+///     inline Tensor tanh(const Tensor& x) { return pointwise(Tanh{}, x); }
+///
+/// Its line in a list of pointwise_list.hpp gives it kernels for every backend and dtype, its node, promotion,
+/// broadcasting, gradient checks, Serial-against-OpenMP tests and benchmarks. Parameters (a slope, bounds) are data
+/// members of the struct, at most kMaxParameters bytes, trivially copyable. Conditions are written
+/// select(condition, a, b); constants T(0.5); functions math::exp(x).
+
+#include <array>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+#include <farro/autograd/tensor.hpp>
+#include <farro/backends/kernels/pointwise.hpp>
+
+namespace farro {
+
+namespace autograd {
+
+/// What an operation is to the tape, apart from its kernels. One for each operation in a list.
+struct PointwiseEntry {
+  PointwiseKernels kernels;     ///< name, arity, computing functions for each compute dtype and backend family
+  const char* node_name;        ///< "TanhBackward"
+  std::array<unsigned, kMaxPointwiseInputs> uses;  ///< per input: mask of what its gradient reads (kInput0.., kOutput)
+  bool differentiable;
+  bool integers_to_float;       ///< integer inputs are computed, and returned, in the default dtype (exp, div)
+  bool returns_bool;            ///< comparisons and logic
+  bool floats_only;             ///< integer inputs are a TypeError
+  /// Gradient of input I by recorded operations; inputs and output may be undefined where uses[I] does not name them.
+  Tensor (*backward)(const void* op, int input, const Tensor& dy, std::span<const Tensor> inputs, const Tensor& y);
+  std::array<std::array<double, 2>, kMaxPointwiseInputs> domain;
+};
+
+/// The entry of an operation in the lists of pointwise_list.hpp.
+template <class Op>
+const PointwiseEntry& pointwise_entry();
+
+Tensor pointwise(const PointwiseEntry& entry, const void* op, size_t op_bytes, std::span<const Tensor* const> inputs);
+const Tensor& pointwise_inplace(const PointwiseEntry& entry, const void* op, size_t op_bytes,
+                                std::span<const Tensor* const> inputs);
+
+}  // namespace autograd
+
+/// Runs and records an operation. Inputs broadcast; dtypes promote as PyTorch's; all must be on one device, except for
+/// 0-d wrapped numbers. Throws ShapeError, TypeError, BackendError.
+template <class Op, class... Inputs>
+Tensor pointwise(const Op& op, const Inputs&... inputs) {
+  static_assert(sizeof...(Inputs) == Op::arity);
+  const Tensor* list[] = {&inputs...};
+  return autograd::pointwise(autograd::pointwise_entry<Op>(), &op, sizeof(Op), list);
+}
+
+/// As pointwise, writing the result over the first input, whose shape and dtype must be those of the result.
+template <class Op, class... Inputs>
+const Tensor& pointwise_inplace(const Op& op, const Tensor& self, const Inputs&... others) {
+  static_assert(1 + sizeof...(Inputs) == Op::arity);
+  const Tensor* list[] = {&self, &others...};
+  return autograd::pointwise_inplace(autograd::pointwise_entry<Op>(), &op, sizeof(Op), list);
+}
+
+}  // namespace farro

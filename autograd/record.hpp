@@ -1,0 +1,147 @@
+#pragma once
+
+/// How an operation gets onto the tape. Operations compute their result into fresh tensors first, and then:
+///
+///     Tensor y = …;                                        // run the kernel
+///     return record("ExpBackward", y, {x}, {y}, [](const BackwardContext& c) -> Grads {
+///       return {c.grad() * c.saved(0)};                    // one gradient per input; {} for none
+///     });
+///
+/// The lambda may capture numbers and shapes, but no tensors: those go through the list of saved ones, which checks that
+/// nobody changed them meanwhile and frees them after use. It runs with grad mode on only under create_graph; what it
+/// computes by recorded operations is then differentiable itself.
+
+#include <initializer_list>
+#include <utility>
+
+#include <farro/autograd/tensor.hpp>
+
+namespace farro::autograd {
+
+/// A tensor kept for backward, with the version it had.
+class SavedTensor {
+ public:
+  SavedTensor() = default;
+  /// `output_nr` >= 0 if the tensor is that output of the recording node itself, so that no cycle arises.
+  SavedTensor(const Tensor& tensor, int output_nr, const Edge& history);
+
+  bool defined() const { return data_.defined(); }
+  /// The tensor with its history. GradError if it was changed in place since, or freed.
+  Tensor unpack(const Node& node) const;
+  void reset() { data_ = {}; history_ = {}; freed_ = true; }
+  const Tensor& peek() const { return data_; }
+
+ private:
+  [[noreturn]] FARRO_COLD void throw_freed(const Node& node) const;
+  [[noreturn]] FARRO_COLD void throw_changed(const Node& node) const;
+
+  Tensor data_;
+  Edge history_;  // of a tensor that is no leaf and no output of the node itself
+  uint32_t version_ = 0;
+  int8_t output_nr_ = -1;
+  bool freed_ = false;
+  bool requires_grad_ = false;
+};
+
+using SavedList = boost::container::small_vector<SavedTensor, 2>;
+
+/// What a backward lambda sees.
+class BackwardContext {
+ public:
+  BackwardContext(const Node& node, const Grads& grads, const SavedList& saved)
+      : node_(node), grads_(grads), saved_(saved) {}
+  /// The gradient of output i. Defined for single-output nodes.
+  const Tensor& grad(size_t i = 0) const { return grads_[i]; }
+  size_t grad_count() const { return grads_.size(); }
+  /// False if nobody wants the gradient of input i.
+  bool needs(size_t i) const { return node_.needs_input_grad(i); }
+  Tensor saved(size_t i) const { return saved_[i].unpack(node_); }
+
+ private:
+  const Node& node_;
+  const Grads& grads_;
+  const SavedList& saved_;
+};
+
+/// The edge along which a tensor's gradient flows: to its node, to the accumulator of a leaf that requires grad, or none.
+Edge gradient_edge(const Tensor& tensor);
+
+/// True if an operation on these inputs is to be recorded.
+template <class... Ts>
+bool any_requires_grad(const Ts&... tensors) {
+  return grad_mode_enabled() && ((tensors.defined() && tensors.requires_grad()) || ...);
+}
+bool any_requires_grad(std::initializer_list<Tensor> tensors);
+
+namespace detail {
+
+/// Adds the inputs' edges, numbers the node and makes it the outputs' grad_fn (of those with floating-point dtype).
+void attach(const IntrusivePtr<Node>& node, std::initializer_list<Tensor> inputs, std::span<const Tensor> outputs);
+SavedList save(const Node& node, std::initializer_list<Tensor> inputs, std::initializer_list<Tensor> saved,
+               std::span<const Tensor> outputs);
+/// Throws GradError unless backward gave no more gradients than there are edges; pads with undefined ones.
+void check_grad_count(const Node& node, Grads& grads);
+
+template <class F>
+class RecordedNode final : public Node {
+ public:
+  RecordedNode(const char* name, uint32_t outputs, F backward)
+      : Node(outputs), name_(name), backward_(std::move(backward)) {}
+
+  std::string name() const override { return name_; }
+  void apply(Grads& grad_outputs, Grads& grad_inputs) override {
+    grad_inputs = backward_(BackwardContext(*this, grad_outputs, saved_));
+    check_grad_count(*this, grad_inputs);
+  }
+  void release_saved() override {
+    for (SavedTensor& s : saved_) s.reset();
+  }
+  void visit_saved(const std::function<void(const Tensor&)>& visit) const override {
+    for (const SavedTensor& s : saved_) visit(s.peek());
+  }
+
+  SavedList saved_;
+
+ private:
+  const char* name_;
+  F backward_;
+};
+
+}  // namespace detail
+
+/// Records an operation with several outputs; see the top of this file. Undefined tensors may stand among inputs and
+/// saved. In backward, outputs that got no gradient have an undefined one.
+template <class F>
+void record(const char* name, std::span<const Tensor> outputs, std::initializer_list<Tensor> inputs,
+            std::initializer_list<Tensor> saved, F backward) {
+  if (!any_requires_grad(inputs)) return;
+  IntrusivePtr<detail::RecordedNode<F>> node(
+      new detail::RecordedNode<F>(name, static_cast<uint32_t>(outputs.size()), std::move(backward)));
+  detail::attach(node, inputs, outputs);
+  node->saved_ = detail::save(*node, inputs, saved, outputs);
+}
+
+/// Records an operation with one output and returns that.
+template <class F>
+Tensor record(const char* name, Tensor output, std::initializer_list<Tensor> inputs,
+              std::initializer_list<Tensor> saved, F backward) {
+  record(name, std::span<const Tensor>(&output, 1), inputs, saved, std::move(backward));
+  return output;
+}
+
+/// Notes that `view` shares base's memory.
+void mark_view(const Tensor& view, const Tensor& base);
+
+/// As record, for an output that is a view of `base`'s memory: in-place changes of either are seen by the tape of both.
+template <class F>
+Tensor record_view(const char* name, const Tensor& base, Tensor output, F backward) {
+  mark_view(output, base);
+  return record(name, std::move(output), {base}, {}, std::move(backward));
+}
+/// Before an in-place operation on `self`: GradError where the rules forbid it (a leaf that requires grad or a view of
+/// one, memory that overlaps itself, an inference tensor). ShapeError and TypeError are the caller's to check first.
+void check_inplace(const Tensor& self, const char* operation);
+/// After an in-place operation: raises the version.
+inline void bump_version(const Tensor& self) { self.storage()->bump_version(); }
+
+}  // namespace farro::autograd

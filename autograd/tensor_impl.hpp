@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+
+#include <farro/autograd/node.hpp>
+#include <farro/backends/array_view.hpp>
+#include <farro/backends/memory.hpp>
+
+namespace farro {
+
+struct AutogradMeta;
+
+/// What a Tensor points to: geometry, storage and place on the tape. Its address is the tensor's identity.
+class TensorImpl final : public RefCounted {
+ public:
+  TensorImpl();
+  ~TensorImpl();
+
+  ArrayView array;  ///< data already includes the offset into the storage
+  int64_t numel = 0;
+  IntrusivePtr<Storage> storage;
+  IntrusivePtr<autograd::Node> grad_fn;
+  uint32_t output_nr = 0;
+  bool requires_grad = false;    ///< of a leaf
+  bool contiguous = true;
+  bool wrapped_number = false;   ///< made from a C++ number: does not raise the dtype within its category
+  bool inference = false;        ///< made in inference mode
+  bool is_parameter = false;     ///< an nn::Parameter
+  bool uninitialized = false;    ///< a lazy parameter or buffer without a shape yet
+  std::unique_ptr<AutogradMeta> meta;
+
+  AutogradMeta& make_meta();
+  /// Sets sizes, strides and what follows from them.
+  void set_geometry(const Dims& sizes, const Dims& strides);
+  void set_contiguous(const Dims& sizes);
+
+  static void* operator new(size_t bytes) { return detail::pool_allocate(bytes); }
+  static void operator delete(void* p, size_t bytes) { detail::pool_free(p, bytes); }
+};
+
+}  // namespace farro
