@@ -1,7 +1,9 @@
 #pragma once
 
+#include <boost/hana/drop_back.hpp>
 #include <boost/hana/tuple.hpp>
 #include <boost/hana/type.hpp>
+#include <boost/hana/unpack.hpp>
 
 #include <concepts>
 
@@ -20,24 +22,26 @@ concept Backend = requires {
   { B::id } -> std::convertible_to<uint8_t>;
   { B::name } -> std::convertible_to<std::string_view>;
   { B::blas } -> std::convertible_to<std::string_view>;
-} && Kokkos::SpaceAccessibility<typename B::ExecutionSpace, typename B::MemorySpace>::accessible;
+} && bool(Kokkos::SpaceAccessibility<typename B::ExecutionSpace, typename B::MemorySpace>::accessible);
 
 template <class B>
 inline constexpr bool is_host_backend = B::id < 16;
 
 /// The backends that were built, the best host backend after the other host ones.
-inline constexpr auto kBackends = boost::hana::tuple_t<
-    backends::Serial
+inline constexpr auto kBackends = boost::hana::drop_back(boost::hana::tuple_t<
+#ifdef KOKKOS_ENABLE_SERIAL
+    backends::Serial,
+#endif
 #ifdef KOKKOS_ENABLE_OPENMP
-    ,
-    backends::OpenMP
+    backends::OpenMP,
 #endif
 #ifdef KOKKOS_ENABLE_CUDA
-    ,
-    backends::Cuda
+    backends::Cuda,
 #endif
-    >;
+    void>);  // the last one is dropped: each line above ends with a comma
 
-static_assert(Backend<backends::Serial>);
+static_assert(boost::hana::unpack(kBackends, [](auto... types) {
+  return sizeof...(types) > 0 && (Backend<typename decltype(types)::type> && ...);
+}));
 
 }  // namespace farro

@@ -1,6 +1,7 @@
 #include <farro/backends/dims.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>  // join, from fmt 11 on
 
 #include <algorithm>
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
+#ifdef KOKKOS_ENABLE_SERIAL
 namespace farro::backends {
 
 /// One host thread.
@@ -17,3 +18,4 @@ struct Serial {
 };
 
 }  // namespace farro::backends
+#endif

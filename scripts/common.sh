@@ -16,12 +16,12 @@ fail() {
 # Runs a command quietly; its output is shown only when it fails.
 # quietly LOG-NAME WHAT-TO-TYPE COMMAND...
 quietly() {
-  local log="$farro_cache/log/$1.log" hint=$2
+  local name=$1 hint=$2 log="$farro_cache/log/$1.log"
   shift 2
   mkdir -p "$farro_cache/log"
   if ! "$@" >"$log" 2>&1; then
     tail -n 30 "$log" >&2
-    fail "'$1' failed; all of its output is in $log" "$hint"
+    fail "'$name' failed; all of its output is in $log" "$hint"
   fi
 }
 
@@ -81,11 +81,12 @@ private_apt() {
   done
   mkdir -p "$dir"/{lists/partial,archives/partial}
   echo "$type$keyring $uri $suite $components" >"$dir/sources.list"
+  # The mirror may be a frozen one, whose lists of fast-moving suites have passed their date.
   private_apt_options=(
     -o Dir::Etc::SourceList="$dir/sources.list" -o Dir::Etc::SourceParts=-
     -o Dir::State::Lists="$dir/lists" -o Dir::Cache="$dir"
     -o Dir::Cache::Archives="$dir/archives" -o APT::Sandbox::User=root
-    -o Acquire::Languages=none -o APT::Get::List-Cleanup=true -o APT::Update::Post-Invoke-Success=
+    -o Acquire::Check-Valid-Until=false -o Acquire::Languages=none -o APT::Get::List-Cleanup=true -o APT::Update::Post-Invoke-Success=
   )
   quietly "apt-$1" "look at the network; does the machine's mirror carry $suite?" \
     apt-get "${private_apt_options[@]}" update
