@@ -60,7 +60,7 @@ class Node : public RefCounted {
   /// Visits saved tensors, for printing and statistics.
   virtual void visit_saved(const std::function<void(const Tensor&)>&) const {}
   /// True for the node that accumulates into a leaf.
-  virtual bool is_accumulate() const { return false; }
+  bool is_accumulate() const { return accumulates_; }
 
   uint64_t sequence() const { return sequence_; }
   uint32_t output_count() const { return output_count_; }
@@ -86,8 +86,12 @@ class Node : public RefCounted {
  protected:
   uint64_t sequence_ = 0;
   uint32_t output_count_;
+  bool accumulates_ = false;
   boost::container::small_vector<Edge, 2> edges_;
   std::unique_ptr<NodeExtras, DeleteNodeExtras> extras_;
+
+ private:
+  Node* next_dead_ = nullptr;
 };
 
 }  // namespace autograd

@@ -22,25 +22,33 @@ namespace farro::autograd {
 class SavedTensor {
  public:
   SavedTensor() = default;
-  /// `output_nr` >= 0 if the tensor is that output of the recording node itself, so that no cycle arises.
-  SavedTensor(const Tensor& tensor, int output_nr, const Edge& history);
+  /// Input `input_nr` of the recording node (whose edge is its history), or output `output_nr` of it (kept without
+  /// history, so that no cycle arises); -1 for neither.
+  SavedTensor(const Tensor& tensor, int input_nr, int output_nr);
 
   bool defined() const { return data_.defined(); }
   /// The tensor with its history. GradError if it was changed in place since, or freed.
-  Tensor unpack(const Node& node) const;
-  void reset() { data_ = {}; history_ = {}; freed_ = true; }
+  Tensor unpack(const Node& node) const {
+    if (FARRO_UNLIKELY(!data_.defined())) return freed_ ? throw_freed(node) : Tensor();
+    if (FARRO_UNLIKELY(data_.version() != version_)) throw_changed(node);
+    return FARRO_LIKELY(!grad_mode_enabled()) ? data_ : with_history(node);
+  }
+  void reset() {
+    freed_ = data_.defined();
+    data_ = {};
+  }
   const Tensor& peek() const { return data_; }
 
  private:
-  [[noreturn]] FARRO_COLD void throw_freed(const Node& node) const;
+  Tensor with_history(const Node& node) const;
+  [[noreturn]] FARRO_COLD Tensor throw_freed(const Node& node) const;
   [[noreturn]] FARRO_COLD void throw_changed(const Node& node) const;
 
   Tensor data_;
-  Edge history_;  // of a tensor that is no leaf and no output of the node itself
   uint32_t version_ = 0;
-  int8_t output_nr_ = -1;
+  int16_t input_nr_ = -1;
+  int16_t output_nr_ = -1;
   bool freed_ = false;
-  bool requires_grad_ = false;
 };
 
 using SavedList = boost::container::small_vector<SavedTensor, 2>;
@@ -76,6 +84,7 @@ bool any_requires_grad(std::initializer_list<Tensor> tensors);
 namespace detail {
 
 /// Adds the inputs' edges, numbers the node and makes it the outputs' grad_fn (of those with floating-point dtype).
+/// An output that is also an input was changed in place: its history is rewritten.
 void attach(const IntrusivePtr<Node>& node, std::initializer_list<Tensor> inputs, std::span<const Tensor> outputs);
 SavedList save(const Node& node, std::initializer_list<Tensor> inputs, std::initializer_list<Tensor> saved,
                std::span<const Tensor> outputs);
@@ -139,8 +148,9 @@ Tensor record_view(const char* name, const Tensor& base, Tensor output, F backwa
   return record(name, std::move(output), {base}, {}, std::move(backward));
 }
 /// Before an in-place operation on `self`: GradError where the rules forbid it (a leaf that requires grad or a view of
-/// one, memory that overlaps itself, an inference tensor). ShapeError and TypeError are the caller's to check first.
-void check_inplace(const Tensor& self, const char* operation);
+/// one, memory that overlaps itself, an inference tensor, a view while the operation is to be recorded). Shapes and
+/// dtypes are the caller's to check first. `others_require_grad`: whether another input does.
+void check_inplace(const Tensor& self, const char* operation, bool others_require_grad = false);
 /// After an in-place operation: raises the version.
 inline void bump_version(const Tensor& self) { self.storage()->bump_version(); }
 

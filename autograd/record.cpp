@@ -1,0 +1,151 @@
+#include <farro/autograd/record.hpp>
+
+#include <algorithm>
+
+#include <farro/autograd/accumulate.hpp>
+
+namespace farro::autograd {
+
+SavedTensor::SavedTensor(const Tensor& tensor, int input_nr, int output_nr)
+    : input_nr_(static_cast<int16_t>(input_nr)), output_nr_(static_cast<int16_t>(output_nr)) {
+  if (!tensor.defined()) return;
+  if (FARRO_UNLIKELY(tensor.impl()->inference)) {
+    fail<GradError>("save_for_backward", "a tensor made in inference mode can't be saved for backward; clone it first");
+  }
+  data_ = output_nr >= 0 ? tensor.detach() : tensor;
+  version_ = tensor.version();
+}
+
+Tensor SavedTensor::with_history(const Node& node) const {
+  if (!farro::is_floating_point(data_.dtype())) return data_;
+  Edge history;
+  if (output_nr_ >= 0) {
+    history = {IntrusivePtr<Node>(const_cast<Node*>(&node)), static_cast<uint32_t>(output_nr_)};
+  } else if (input_nr_ >= 0) {
+    history = node.next_edges()[static_cast<size_t>(input_nr_)];
+    if (!history || history.node->is_accumulate()) return data_;
+    if (data_.grad_fn() == history.node && data_.impl()->output_nr == history.input_nr) return data_;
+  } else {
+    return data_;
+  }
+  Tensor tensor = data_.detach();
+  tensor.impl()->grad_fn = std::move(history.node);
+  tensor.impl()->output_nr = history.input_nr;
+  return tensor;
+}
+
+Tensor SavedTensor::throw_freed(const Node& node) const {
+  fail<GradError>(node.name(), "a saved tensor was already freed by an earlier backward; pass retain_graph = true to that "
+                  "one to go through the graph again");
+}
+
+void SavedTensor::throw_changed(const Node& node) const {
+  fail<GradError>(node.name(), "a tensor of shape {} that backward needs was changed in place: expected version {}, got {}",
+                  to_string(data_.sizes()), version_, data_.version());
+}
+
+bool any_requires_grad(std::initializer_list<Tensor> tensors) {
+  if (!grad_mode_enabled()) return false;
+  return std::ranges::any_of(tensors, [](const Tensor& t) { return t.defined() && t.requires_grad(); });
+}
+
+Edge gradient_edge(const Tensor& tensor) {
+  if (!tensor.defined()) return {};
+  TensorImpl* impl = tensor.impl();
+  if (impl->grad_fn) return {impl->grad_fn, impl->output_nr};
+  if (impl->requires_grad) return {accumulator_of(tensor), 0};
+  return {};
+}
+
+namespace detail {
+
+namespace {
+
+/// Moves a retained gradient from the old value of a tensor changed in place to its new one.
+void move_retained(const Tensor& tensor, Node& node, uint32_t output_nr) {
+  TensorImpl* impl = tensor.impl();
+  if (!impl->meta || !impl->meta->retains_grad || !impl->grad_fn) return;
+  if (auto* extras = impl->grad_fn->extras()) {
+    std::erase_if(extras->retained, [&](const auto& r) { return r.tensor == impl; });
+  }
+  node.make_extras().retained.push_back({output_nr, impl});
+}
+
+}  // namespace
+
+void attach(const IntrusivePtr<Node>& node, std::initializer_list<Tensor> inputs, std::span<const Tensor> outputs) {
+  for (const Tensor& input : inputs) node->add_edge(gradient_edge(input));
+  node->number();
+  uint32_t output_nr = 0;
+  for (const Tensor& output : outputs) {
+    if (output.defined() && output.is_floating_point()) {
+      move_retained(output, *node, output_nr);
+      output.impl()->grad_fn = node;
+      output.impl()->output_nr = output_nr;
+      output.impl()->requires_grad = false;
+    }
+    ++output_nr;
+  }
+}
+
+SavedList save(const Node&, std::initializer_list<Tensor> inputs, std::initializer_list<Tensor> saved,
+               std::span<const Tensor> outputs) {
+  SavedList list;
+  for (const Tensor& tensor : saved) {
+    int input_nr = -1, output_nr = -1;
+    for (size_t i = 0; i < outputs.size() && tensor.defined(); ++i) {
+      if (outputs[i].is_same(tensor)) output_nr = static_cast<int>(i);
+    }
+    int i = 0;
+    for (const Tensor& input : inputs) {
+      if (tensor.defined() && output_nr < 0 && input.is_same(tensor)) input_nr = i;
+      ++i;
+    }
+    list.emplace_back(tensor, input_nr, output_nr);
+  }
+  return list;
+}
+
+void check_grad_count(const Node& node, Grads& grads) {
+  size_t expected = node.next_edges().size();
+  if (grads.size() > expected) {
+    fail<GradError>(node.name(), "expected {} gradients, got {}", expected, grads.size());
+  }
+  grads.resize(expected);
+}
+
+}  // namespace detail
+
+void mark_view(const Tensor& view, const Tensor& base) {
+  const auto& meta = base.impl()->meta;
+  view.impl()->make_meta().base = meta && meta->base.defined() ? meta->base : base;
+}
+
+void check_inplace(const Tensor& self, const char* operation, bool others_require_grad) {
+  if (self.impl()->inference && !inference_mode_enabled()) {
+    fail<GradError>(operation, "a tensor made in inference mode can't be changed in place outside of it");
+  }
+  const Dims& sizes = self.sizes();
+  for (int i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] > 1 && self.strides()[i] == 0) {
+      fail<GradError>(operation, "several elements of the tensor of shape {} and strides {} share one place in memory; "
+                      "clone it before changing it in place", to_string(sizes), to_string(self.strides()));
+    }
+  }
+  if (!grad_mode_enabled()) return;
+  if (self.is_leaf() && self.requires_grad()) {
+    fail<GradError>(operation, "a leaf that requires grad can't be changed in place; use NoGrad");
+  }
+  const auto& meta = self.impl()->meta;
+  if (!meta || !meta->base.defined()) return;
+  const Tensor& base = meta->base;
+  if (base.is_leaf() && base.requires_grad()) {
+    fail<GradError>(operation, "a view of a leaf that requires grad can't be changed in place; use NoGrad");
+  }
+  if (base.requires_grad() || self.requires_grad() || others_require_grad) {
+    fail<GradError>(operation, "a view can't be changed in place by an operation that is to be recorded; build the new "
+                    "value out of place");
+  }
+}
+
+}  // namespace farro::autograd
