@@ -68,6 +68,9 @@ inline void initialize(int threads) {
 #endif
 }
 
+/// Initialises Kokkos from the command line, out of which its options are taken.
+inline void initialize(int& argc, char** argv) { Kokkos::initialize(argc, argv); }
+
 /// True inside a parallel region of the space, where a further launch must not fork.
 template <class ExecutionSpace>
 bool in_parallel() {
