@@ -59,7 +59,7 @@ void fork_blocks(const char* label, const LaunchShape& shape, detail::BlockFn bo
 namespace detail {
 
 bool runs_inline(Device device, const LaunchShape& shape) {
-  return device.backend() == backends::Serial::id || shape.n <= shape.grain ||
+  return device.backend() == backends::kSerialId || shape.n <= shape.grain ||
          static_cast<double>(shape.n) * shape.cost < kForkThreshold;
 }
 
