@@ -76,8 +76,8 @@ std::string show_config() {
     line(info.name, fmt::format("{} {}, {}", info.concurrency(), info.concurrency() == 1 ? "thread" : "threads", info.blas));
   }
   line("simd", fmt::format("{}, {} float32 lanes", xsimd::default_arch::name(), xsimd::batch<float>::size));
-  line("openblas", blas_info());
-  line("onednn", onednn_info());
+  line("openblas", blas::info());
+  line("onednn", onednn::info());
   line("huge pages", transparent_huge_pages());
   return text;
 }
