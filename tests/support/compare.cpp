@@ -54,7 +54,8 @@ bool is_nan(const std::byte* element, DType dtype) {
       std::memcpy(&value, element, sizeof value);
       return std::isnan(static_cast<float>(value));
     }
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -67,7 +68,9 @@ std::string index_text(int64_t flat, const Dims& sizes) {
   return to_string(index);
 }
 
-std::string kind(const Tensor& t) { return fmt::format("{} {}", name_of(t.dtype()), to_string(t.sizes())); }
+std::string kind(const Tensor& t) {
+  return fmt::format("{} {}", name_of(t.dtype()), to_string(t.sizes()));
+}
 
 }  // namespace
 
@@ -109,8 +112,9 @@ std::string difference(const Tensor& actual, const Tensor& expected, Tolerance t
   }
   if (worst_at < 0) return "";
   auto at = static_cast<size_t>(worst_at);
-  return fmt::format("{} of {} elements of {} differ, most at {}: expected {:.17g}, got {:.17g}", wrong, a.size(),
-                     kind(expected), index_text(worst_at, expected.sizes()), e[at], a[at]);
+  return fmt::format("{} of {} elements of {} differ, most at {}: expected {:.17g}, got {:.17g}",
+                     wrong, a.size(), kind(expected), index_text(worst_at, expected.sizes()), e[at],
+                     a[at]);
 }
 
 bool bitwise_equal(const Tensor& a, const Tensor& b) {
@@ -119,7 +123,9 @@ bool bitwise_equal(const Tensor& a, const Tensor& b) {
   std::vector<std::byte> x = bytes_of(a), y = bytes_of(b);
   size_t size = size_of(a.dtype());
   for (size_t i = 0; i < x.size(); i += size) {
-    if (std::memcmp(&x[i], &y[i], size) != 0 && !(is_nan(&x[i], a.dtype()) && is_nan(&y[i], a.dtype()))) return false;
+    if (std::memcmp(&x[i], &y[i], size) != 0 &&
+        !(is_nan(&x[i], a.dtype()) && is_nan(&y[i], a.dtype())))
+      return false;
   }
   return true;
 }
@@ -154,7 +160,8 @@ Tensor from_values(const std::vector<double>& values, const Dims& sizes, TensorO
   Tensor host = empty(sizes, kFloat64, Device("serial"));
   if (!values.empty()) std::memcpy(host.data_ptr(), values.data(), values.size() * sizeof(double));
   NoGrad guard;
-  Tensor result = host.to(options.device.value_or(Device("serial")), options.dtype.value_or(kFloat64));
+  Tensor result =
+      host.to(options.device.value_or(Device("serial")), options.dtype.value_or(kFloat64));
   if (options.requires_grad) result.requires_grad_();
   return result;
 }

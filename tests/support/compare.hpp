@@ -16,7 +16,8 @@ struct Tolerance {
   double atol = 1e-12;
 };
 
-/// Where two tensors differ in shape, dtype or by more than the tolerance; empty if they don't. NaN equals NaN.
+/// Where two tensors differ in shape, dtype or by more than the tolerance; empty if they don't. NaN
+/// equals NaN.
 std::string difference(const Tensor& actual, const Tensor& expected, Tolerance tolerance = {});
 inline bool allclose(const Tensor& actual, const Tensor& expected, Tolerance tolerance = {}) {
   return difference(actual, expected, tolerance).empty();
@@ -37,12 +38,16 @@ void for_each_device(F f) {
 }
 
 /// A leaf with these elements, in row-major order.
-Tensor from_values(const std::vector<double>& values, const Dims& sizes, TensorOptions options = {});
+Tensor from_values(const std::vector<double>& values, const Dims& sizes,
+                   TensorOptions options = {});
 /// As from_values, 1-d.
 Tensor from_values(const std::vector<double>& values, TensorOptions options = {});
-/// A leaf of pseudo-random numbers in [lo, hi), the same on every device. float64 unless the options say otherwise.
-Tensor random(const Dims& sizes, TensorOptions options = {}, uint64_t seed = 1, double lo = -1, double hi = 1);
-/// A leaf with the elements of `values` in memory with the given strides (0 where elements share a place).
+/// A leaf of pseudo-random numbers in [lo, hi), the same on every device. float64 unless the
+/// options say otherwise.
+Tensor random(const Dims& sizes, TensorOptions options = {}, uint64_t seed = 1, double lo = -1,
+              double hi = 1);
+/// A leaf with the elements of `values` in memory with the given strides (0 where elements share a
+/// place).
 Tensor with_strides(const Tensor& values, const Dims& strides);
 
 }  // namespace farro::test

@@ -27,8 +27,9 @@ std::string read_file(const std::string& path) {
 
 DType dtype_of_safetensors(const std::string& name) {
   static const std::map<std::string, DType> names = {
-      {"F64", kFloat64}, {"F32", kFloat32}, {"F16", kFloat16}, {"BF16", kBFloat16}, {"I64", kInt64},
-      {"I32", kInt32},   {"I16", kInt16},   {"I8", kInt8},     {"U8", kUInt8},      {"BOOL", kBool}};
+      {"F64", kFloat64}, {"F32", kFloat32}, {"F16", kFloat16}, {"BF16", kBFloat16},
+      {"I64", kInt64},   {"I32", kInt32},   {"I16", kInt16},   {"I8", kInt8},
+      {"U8", kUInt8},    {"BOOL", kBool}};
   return names.at(name);
 }
 
@@ -45,7 +46,8 @@ Tensors read_safetensors(const std::string& path) {
     Tensor t = empty(dims(entry["shape"]), dtype_of_safetensors(entry["dtype"]), "serial");
     auto offsets = entry["data_offsets"].get<std::vector<size_t>>();
     if (offsets[1] > offsets[0]) {
-      std::memcpy(t.data_ptr(), bytes.data() + 8 + header_size + offsets[0], offsets[1] - offsets[0]);
+      std::memcpy(t.data_ptr(), bytes.data() + 8 + header_size + offsets[0],
+                  offsets[1] - offsets[0]);
     }
     tensors.emplace(name, t);
   }
@@ -59,18 +61,24 @@ class Reader {
 
   Value read(const Json& json) {
     switch (json.type()) {
-      case Json::value_t::null: return {};
-      case Json::value_t::boolean: return json.get<bool>();
+      case Json::value_t::null:
+        return {};
+      case Json::value_t::boolean:
+        return json.get<bool>();
       case Json::value_t::number_integer:
-      case Json::value_t::number_unsigned: return json.get<int64_t>();
-      case Json::value_t::number_float: return json.get<double>();
-      case Json::value_t::string: return json.get<std::string>();
+      case Json::value_t::number_unsigned:
+        return json.get<int64_t>();
+      case Json::value_t::number_float:
+        return json.get<double>();
+      case Json::value_t::string:
+        return json.get<std::string>();
       case Json::value_t::array: {
         List list;
         for (const Json& item : json) list.push_back(read(item));
         return list;
       }
-      default: return read_object(json);
+      default:
+        return read_object(json);
     }
   }
 
@@ -87,7 +95,9 @@ class Reader {
     if (json.contains("$ellipsis")) return Index::EllipsisTag{};
     if (json.contains("$slice")) {
       const Json& parts = json["$slice"];
-      auto end = [&](int i) { return parts[i].is_null() ? std::optional<int64_t>() : parts[i].get<int64_t>(); };
+      auto end = [&](int i) {
+        return parts[i].is_null() ? std::optional<int64_t>() : parts[i].get<int64_t>();
+      };
       return Slice{end(0), end(1), end(2).value_or(1)};
     }
     Map map;
@@ -116,15 +126,18 @@ class Reader {
   std::map<std::string, Tensor> read_;
 };
 
-constexpr const char* kKinds[] = {"null",  "a bool",   "an integer", "a float", "a string",    "a tensor",
-                                  "dtype", "a device", "a slice",    "...",     "a list", "a map"};
+constexpr const char* kKinds[] = {"null",     "a bool",   "an integer", "a float",
+                                  "a string", "a tensor", "dtype",      "a device",
+                                  "a slice",  "...",      "a list",     "a map"};
 
 }  // namespace
 
 Value::Value(const std::vector<Tensor>& tensors) : Base(List(tensors.begin(), tensors.end())) {}
 Value::Value(std::initializer_list<Tensor> tensors) : Base(List(tensors.begin(), tensors.end())) {}
 
-void Value::wrong_kind() const { throw std::runtime_error(fmt::format("unexpected value: {}", kKinds[index()])); }
+void Value::wrong_kind() const {
+  throw std::runtime_error(fmt::format("unexpected value: {}", kKinds[index()]));
+}
 
 double Value::number() const {
   if (is<int64_t>()) return static_cast<double>(integer());
@@ -169,7 +182,8 @@ std::vector<Tensor> flatten(const Value& value, bool with_nulls) {
 
 std::string difference(const Value& actual, const Value& expected, const Tolerance& tolerance) {
   if (expected.is<Tensor>()) {
-    if (!actual.is<Tensor>()) return fmt::format("expected a tensor, got {}", kKinds[actual.index()]);
+    if (!actual.is<Tensor>())
+      return fmt::format("expected a tensor, got {}", kKinds[actual.index()]);
     Tensor reference = expected.as<Tensor>();
     return difference(actual.as<Tensor>(), reference, tolerance);
   }
@@ -191,7 +205,8 @@ std::string difference(const Value& actual, const Value& expected, const Toleran
 }
 
 bool Case::has(std::string_view part) const {
-  return std::any_of(parts.begin(), parts.end(), [&](const auto& entry) { return entry.first == part; });
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](const auto& entry) { return entry.first == part; });
 }
 
 const Value& Case::operator[](std::string_view part) const {
@@ -209,7 +224,8 @@ struct GoldenFile::Impl {
 
 GoldenFile::GoldenFile(const std::string& path) : impl_(std::make_unique<Impl>()) {
   impl_->json = Json::parse(read_file(path + ".json"));
-  if (std::filesystem::exists(path + ".safetensors")) impl_->tensors = read_safetensors(path + ".safetensors");
+  if (std::filesystem::exists(path + ".safetensors"))
+    impl_->tensors = read_safetensors(path + ".safetensors");
 }
 GoldenFile::~GoldenFile() = default;
 GoldenFile::GoldenFile(GoldenFile&&) noexcept = default;
@@ -234,7 +250,8 @@ std::string golden_dir() {
 std::vector<std::string> golden_files(const std::string& folder) {
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(golden_dir() + "/" + folder)) {
-    if (entry.path().extension() == ".json") files.push_back((entry.path().parent_path() / entry.path().stem()).string());
+    if (entry.path().extension() == ".json")
+      files.push_back((entry.path().parent_path() / entry.path().stem()).string());
   }
   std::sort(files.begin(), files.end());
   return files;

@@ -1,6 +1,7 @@
 #pragma once
 
-/// Reading tests/golden: PyTorch's numbers for the sample inputs of its own test suite (see the README there).
+/// Reading tests/golden: PyTorch's numbers for the sample inputs of its own test suite (see the
+/// README there).
 
 #include <map>
 #include <optional>
@@ -18,14 +19,16 @@ using List = std::vector<Value>;
 /// In the order of the file.
 using Map = std::vector<std::pair<std::string, Value>>;
 
-/// What a case cannot be run for, e.g. an argument that Farro does not have. Thrown by the function of an operation.
+/// What a case cannot be run for, e.g. an argument that Farro does not have. Thrown by the function
+/// of an operation.
 struct Unsupported : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A value of a golden file, or the result of an operation. Reading it as another kind than it is throws.
-struct Value : std::variant<std::monostate, bool, int64_t, double, std::string, Tensor, DType, Device, Slice,
-                            Index::EllipsisTag, List, Map> {
+/// A value of a golden file, or the result of an operation. Reading it as another kind than it is
+/// throws.
+struct Value : std::variant<std::monostate, bool, int64_t, double, std::string, Tensor, DType,
+                            Device, Slice, Index::EllipsisTag, List, Map> {
   using Base = variant;
   using Base::Base;
   Value(const char* text) : Base(std::string(text)) {}
