@@ -20,12 +20,11 @@
 /// select(condition, a, b); constants T(0.5); functions math::exp(x).
 
 #include <array>
-#include <cstring>
-#include <span>
 #include <type_traits>
 
 #include <farro/autograd/tensor.hpp>
 #include <farro/backends/kernels/pointwise.hpp>
+#include <farro/backends/math.hpp>
 
 namespace farro {
 
@@ -33,25 +32,30 @@ namespace autograd {
 
 /// What an operation is to the tape, apart from its kernels. One for each operation in a list.
 struct PointwiseEntry {
-  PointwiseKernels kernels;     ///< name, arity, computing functions for each compute dtype and backend family
-  const char* node_name;        ///< "TanhBackward"
-  std::array<unsigned, kMaxPointwiseInputs> uses;  ///< per input: mask of what its gradient reads (kInput0.., kOutput)
-  bool differentiable;
-  bool integers_to_float;       ///< integer inputs are computed, and returned, in the default dtype (exp, div)
-  bool returns_bool;            ///< comparisons and logic
-  bool floats_only;             ///< integer inputs are a TypeError
+  PointwiseKernels kernels;       ///< name, arity, computing functions
+  const char* node_name = "";     ///< "TanhBackward"
+  std::array<unsigned, kMaxPointwiseInputs> uses{};  ///< per input: mask of what its gradient reads (kInput0.., kOutput)
+  unsigned passes_gradient = 0;   ///< mask of the inputs whose gradient is dy itself
+  bool differentiable = true;
+  bool integers_to_float = false; ///< integer inputs are computed, and returned, in the default dtype (exp, div)
+  bool returns_bool = false;      ///< comparisons and logic
+  bool floats_only = false;       ///< integer inputs are a TypeError
+  bool integers_only = false;     ///< floating-point inputs are a TypeError
+  bool first_is_condition = false;///< input 0 is a bool mask
   /// Gradient of input I by recorded operations; inputs and output may be undefined where uses[I] does not name them.
-  Tensor (*backward)(const void* op, int input, const Tensor& dy, std::span<const Tensor> inputs, const Tensor& y);
-  std::array<std::array<double, 2>, kMaxPointwiseInputs> domain;
+  Tensor (*backward)(const void* op, int input, const Tensor& dy, const Tensor* inputs, const Tensor& y) = nullptr;
+  std::array<Domain, kMaxPointwiseInputs> domain{};
+  const void* example = nullptr;  ///< the operation with its default parameters
+  size_t bytes = 0;               ///< of the operation
 };
 
 /// The entry of an operation in the lists of pointwise_list.hpp.
 template <class Op>
 const PointwiseEntry& pointwise_entry();
 
-Tensor pointwise(const PointwiseEntry& entry, const void* op, size_t op_bytes, std::span<const Tensor* const> inputs);
+Tensor pointwise(const PointwiseEntry& entry, const void* op, size_t op_bytes, const Tensor* const* inputs);
 const Tensor& pointwise_inplace(const PointwiseEntry& entry, const void* op, size_t op_bytes,
-                                std::span<const Tensor* const> inputs);
+                                const Tensor* const* inputs);
 
 }  // namespace autograd
 
@@ -60,6 +64,7 @@ const Tensor& pointwise_inplace(const PointwiseEntry& entry, const void* op, siz
 template <class Op, class... Inputs>
 Tensor pointwise(const Op& op, const Inputs&... inputs) {
   static_assert(sizeof...(Inputs) == Op::arity);
+  static_assert(sizeof(Op) <= kMaxParameters && std::is_trivially_copyable_v<Op>);
   const Tensor* list[] = {&inputs...};
   return autograd::pointwise(autograd::pointwise_entry<Op>(), &op, sizeof(Op), list);
 }

@@ -10,7 +10,7 @@
 #include <span>
 
 #include <farro/backends/array_view.hpp>
-#include <farro/backends/dispatch_dtype.hpp>
+#include <farro/backends/kernels/runs.hpp>
 
 namespace farro {
 
@@ -38,29 +38,73 @@ struct Pointwise {
   static constexpr bool integers_to_float = false;
   static constexpr bool returns_bool = false;
   static constexpr bool floats_only = false;
+  static constexpr bool integers_only = false;
+  static constexpr bool first_is_condition = false;  ///< input 0 is a mask that takes no part in promotion
   static constexpr Uses uses = {};
-  static constexpr Domain domain = {};
+  static constexpr unsigned passes_gradient = 0;  ///< mask of the inputs whose gradient is dy itself
+  static constexpr Domain domain = {};            ///< of input 0
+  static constexpr Domain domain1 = {};
+  static constexpr Domain domain2 = {};
+  static constexpr double cost = 1;               ///< of one element, in streamed elements (see LaunchShape)
 };
 
-/// y[i] = forward(x0[i], x1[i], …) over contiguous runs of the compute type.
+/// y[i] = forward(x0[i], x1[i], …) over contiguous runs of the compute type. y may be one of the x's.
 using ForwardRun = void (*)(const void* op, void* y, const void* const* x, int64_t n);
-/// dx[i] = backward<I>(dy[i], x0[i], …, y[i]); x and y entries that uses do not name may be null.
+/// dx[i] = backward<I>(dy[i], x0[i], …, y[i]); x and y entries that uses do not name may be null. dx may be dy.
 using BackwardRun = void (*)(const void* op, int input, void* dx, const void* dy, const void* const* x, const void* y,
                              int64_t n);
+
+/// One operand of a run, broadcast to the run's shape.
+struct PointwiseOperand {
+  void* data = nullptr;  ///< null: not used
+  DType dtype = kFloat32;
+  bool one = false;      ///< a single element, held in `real` and `integer`
+  bool direct = false;   ///< contiguous and of the compute type
+  double real = 0;
+  int64_t integer = 0;
+  kernels::Walk walk;
+
+  /// Element i of the run as T. May run inside a kernel.
+  template <class T>
+  FARRO_FUNCTION T load(int64_t i) const {
+    if (one) return T(-1) / 2 == T(0) ? static_cast<T>(integer) : static_cast<T>(real);
+    return kernels::load_as<T>(data, dtype, walk.offset(i));
+  }
+};
+
+/// A run of an operation over n elements of out's row-major order. In a backward, out is dx, and in[3] and in[4] are y and dy.
+struct PointwiseArrays {
+  Device device;
+  DType compute = kFloat32;
+  int64_t n = 0;
+  PointwiseOperand out;
+  std::array<PointwiseOperand, 5> in;
+};
+inline constexpr int kOutputOperand = 3, kGradOperand = 4;
 
 /// The computing functions of an operation. Null where a compute type is not supported (int64 of a float-only one).
 struct PointwiseKernels {
   const char* name = "";   ///< "tanh"
   const char* label = "";  ///< "farro::tanh"
   int arity = 1;
-  std::array<ForwardRun, 3> forward{};    ///< by index of compute_dtype in kComputeScalars
-  std::array<BackwardRun, 2> backward{};  ///< float, double
-  /// Launches on a device backend, where one was built.
-  void (*forward_on_device)(const void* op, const ArrayView& y, std::span<const ArrayView> x) = nullptr;
-  void (*backward_on_device)(const void* op, int input, const ArrayView& dx, const ArrayView& dy,
-                             std::span<const ArrayView> x, const ArrayView& y) = nullptr;
   double cost = 1;  ///< of one element, in streamed elements
+  std::array<ForwardRun, 3> forward{};    ///< by index of the compute type: float, double, int64
+  std::array<BackwardRun, 2> backward{};  ///< float, double
+  /// The plain Kokkos kernels, one element at a time, on any backend.
+  void (*forward_portable)(const void* op, const char* label, const PointwiseArrays& arrays) = nullptr;
+  void (*backward_portable)(const void* op, int input, const char* label, const PointwiseArrays& arrays) = nullptr;
 };
+
+/// The place of a compute type in PointwiseKernels.
+constexpr size_t compute_index(DType compute) { return compute == kFloat32 ? 0 : compute == kFloat64 ? 1 : 2; }
+
+/// y = op(x…) on n contiguous host elements of the compute type each. y may be one of the x's.
+void run_pointwise_contiguous(const PointwiseKernels& kernels, const void* op, DType compute, Device device, int64_t n,
+                              void* y, const void* const* x);
+/// The gradient of input `input`, likewise; x and y entries may be null where not used. dx may be dy.
+void run_pointwise_backward_contiguous(const PointwiseKernels& kernels, const void* op, int input, DType compute,
+                                       Device device, int64_t n, void* dx, const void* dy, const void* const* x,
+                                       const void* y);
 
 /// y = op(x…), each x broadcast to y's sizes; computed in `compute`. y may be one of the x's exactly (in place).
 /// An x on the host with one element may stand among device arrays (a wrapped number).

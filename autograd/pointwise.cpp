@@ -1,0 +1,354 @@
+/// How a pointwise operation runs and is recorded. The common case (operands of one floating-point dtype and shape,
+/// contiguous) is decided first and costs a few tests; plan() works out promotion and broadcasting for the others.
+
+#include <farro/autograd/pointwise.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include <farro/autograd/ops/copy.hpp>
+#include <farro/autograd/record.hpp>
+#include <farro/backends/kernels/reduce.hpp>
+#include <farro/backends/launch.hpp>
+
+namespace farro::autograd {
+namespace {
+
+/// What the inputs were, where they were not all like the output.
+struct InputForms {
+  Dims sizes[kMaxPointwiseInputs];
+  DType dtypes[kMaxPointwiseInputs];
+  DType compute;
+};
+
+class PointwiseNode final : public Node {
+ public:
+  PointwiseNode(const PointwiseEntry& entry, const void* op, size_t op_bytes) : entry_(entry) {
+    std::memcpy(op_, op, op_bytes);
+  }
+
+  std::string name() const override { return entry_.node_name; }
+  void release_saved() override {
+    for (int i = 0; i < entry_.kernels.arity; ++i) saved_[i].reset();
+    saved_[kOutputOperand].reset();
+  }
+  void visit_saved(const std::function<void(const Tensor&)>& visit) const override {
+    for (const SavedTensor& s : saved_) {
+      if (s.defined()) visit(s.peek());
+    }
+  }
+  void apply(Grads& grad_outputs, Grads& grad_inputs) override;
+
+  /// Adds the inputs' edges, keeps what their gradients read of the inputs, and takes a number.
+  void connect(const Tensor* const* inputs, const Tensor* overwritten);
+  /// Keeps the output where a gradient reads it.
+  void save_output(const Tensor& y) {
+    if (reads_ & kOutput) saved_[kOutputOperand] = SavedTensor(y, -1, 0);
+  }
+  void keep_forms(const Tensor* const* inputs, DType compute);
+
+ private:
+  Tensor gradient(int input, Tensor& dy, bool last, const Tensor* x, const Tensor& y) const;
+  Tensor recorded_gradient(int input, const Tensor& dy, const Tensor* x, const Tensor& y) const;
+
+  const PointwiseEntry& entry_;
+  unsigned reads_ = 0;
+  std::unique_ptr<InputForms> forms_;
+  SavedTensor saved_[4];
+  alignas(8) std::byte op_[kMaxParameters];
+};
+
+void PointwiseNode::connect(const Tensor* const* inputs, const Tensor* overwritten) {
+  int arity = entry_.kernels.arity;
+  for (int i = 0; i < arity; ++i) {
+    add_edge(gradient_edge(*inputs[i]));
+    if (needs_input_grad(static_cast<size_t>(i))) reads_ |= entry_.uses[static_cast<size_t>(i)];
+  }
+  for (int i = 0; i < arity; ++i) {
+    if (!((reads_ >> i) & 1u)) continue;
+    bool copied = overwritten && inputs[i]->is_same(*overwritten);
+    saved_[i] = SavedTensor(copied ? overwritten->detach().clone() : *inputs[i], i, -1);
+  }
+  number();
+}
+
+void PointwiseNode::keep_forms(const Tensor* const* inputs, DType compute) {
+  forms_ = std::make_unique<InputForms>();
+  for (int i = 0; i < entry_.kernels.arity; ++i) {
+    forms_->sizes[i] = inputs[i]->sizes();
+    forms_->dtypes[i] = inputs[i]->dtype();
+  }
+  forms_->compute = compute;
+}
+
+/// Nobody else can see this gradient, so that it may be overwritten.
+bool is_exclusive(const Tensor& t) {
+  return t.impl()->use_count() == 1 && t.storage()->use_count() == 1 && !t.impl()->grad_fn;
+}
+
+Tensor PointwiseNode::gradient(int input, Tensor& dy, bool last, const Tensor* x, const Tensor& y) const {
+  if (!forms_ && (entry_.passes_gradient >> input) & 1u) return dy;
+  DType compute = forms_ ? forms_->compute : compute_dtype(dy.dtype());
+  bool flat = !forms_ && dy.dtype() == compute && dy.is_contiguous() && dy.device().is_host() && !use_reference_kernels();
+  const ArrayView* views[kMaxPointwiseInputs] = {};
+  const void* pointers[kMaxPointwiseInputs] = {};
+  for (int i = 0; i < entry_.kernels.arity; ++i) {
+    if (!x[i].defined()) continue;
+    views[i] = &x[i].array();
+    pointers[i] = views[i]->data;
+    flat = flat && x[i].is_contiguous();
+  }
+  if (flat) {
+    Tensor dx = last && is_exclusive(dy) ? std::move(dy) : empty_like_array(dy.sizes(), dy);
+    const TensorImpl* g = dy.defined() ? dy.impl() : dx.impl();
+    run_pointwise_backward_contiguous(entry_.kernels, op_, input, compute, g->array.device, g->numel, dx.data_ptr(),
+                                      g->array.data, pointers, y.defined() ? y.data_ptr() : nullptr);
+    return dx;
+  }
+  bool sums = forms_ && forms_->sizes[input] != dy.sizes();
+  DType target = forms_ ? forms_->dtypes[input] : dy.dtype();
+  Tensor dx = empty(dy.sizes(), sums ? compute : target, dy.device());
+  run_pointwise_backward(entry_.kernels, op_, input, compute, dx.array(), dy.array(),
+                         {views, static_cast<size_t>(entry_.kernels.arity)}, y.defined() ? &y.array() : nullptr);
+  if (!sums) return dx;
+  Tensor total = empty(forms_->sizes[input], target, dy.device());
+  kernels::sum_to(total.array(), dx.array());
+  return total;
+}
+
+Tensor PointwiseNode::recorded_gradient(int input, const Tensor& dy, const Tensor* x, const Tensor& y) const {
+  Tensor dx = entry_.backward(op_, input, dy, x, y);
+  DType target = forms_ ? forms_->dtypes[input] : dy.dtype();
+  if (dx.dtype() != target) dx = dx.to(target);
+  if (dx.device() != dy.device()) dx = dx.to(dy.device());
+  if (dx.sizes() != dy.sizes()) dx = dx.expand(dy.sizes());  // a constant
+  if (forms_ && forms_->sizes[input] != dy.sizes()) dx = sum_to_sizes(dx, forms_->sizes[input]);
+  return dx;
+}
+
+void PointwiseNode::apply(Grads& grad_outputs, Grads& grad_inputs) {
+  int arity = entry_.kernels.arity;
+  grad_inputs.resize(static_cast<size_t>(arity));
+  Tensor& dy = grad_outputs[0];
+  if (!dy.defined()) return;
+  Tensor x[kMaxPointwiseInputs], y;
+  for (int i = 0; i < arity; ++i) {
+    if ((reads_ >> i) & 1u) x[i] = saved_[i].unpack(*this);
+  }
+  if (reads_ & kOutput) y = saved_[kOutputOperand].unpack(*this);
+  int last = arity - 1;
+  while (last > 0 && !needs_input_grad(static_cast<size_t>(last))) --last;
+  for (int i = 0; i <= last; ++i) {
+    auto k = static_cast<size_t>(i);
+    if (!needs_input_grad(k)) continue;
+    grad_inputs[k] = grad_mode_enabled() ? recorded_gradient(i, dy, x, y) : gradient(i, dy, i == last, x, y);
+  }
+}
+
+[[noreturn]] FARRO_COLD void wrong_devices(const PointwiseEntry& entry, Device a, Device b) {
+  fail<BackendError>(entry.kernels.name, "expected all inputs on one device, got {} and {}", a.str(), b.str());
+}
+
+/// The rank of an input in promotion: a tensor with dimensions over one without over a number.
+enum Rank { kDimensioned, kZeroDim, kNumber };
+
+Rank rank_of(const TensorImpl& t) {
+  if (t.array.sizes.size() > 0) return kDimensioned;
+  return t.wrapped_number ? kNumber : kZeroDim;
+}
+
+/// The dtype of a higher rank together with that of a lower one: the lower one counts only where it is of a higher category.
+DType combine(DType higher, DType lower) {
+  if (is_floating_point(higher)) return higher;
+  if (higher == kBool || is_floating_point(lower)) return promote(higher, lower);
+  return higher;
+}
+
+/// What a general call comes to.
+struct Plan {
+  Dims sizes;
+  Device device = Device::of(0);
+  DType common = kFloat32;   ///< of the inputs
+  DType output = kFloat32;
+  DType compute = kFloat32;
+  bool number = true;        ///< all inputs are wrapped numbers
+  bool alike = true;         ///< all inputs have the output's shape and dtype
+};
+
+DType common_dtype(const PointwiseEntry& entry, const Tensor* const* inputs, bool all_numbers) {
+  bool seen[3] = {};
+  DType dtypes[3] = {};
+  for (int i = entry.first_is_condition ? 1 : 0; i < entry.kernels.arity; ++i) {
+    const TensorImpl& t = *inputs[i]->impl();
+    Rank rank = rank_of(t);
+    DType dtype = t.array.dtype;
+    if (rank == kNumber && is_floating_point(dtype) && !all_numbers) dtype = default_dtype();
+    dtypes[rank] = seen[rank] ? promote(dtypes[rank], dtype) : dtype;
+    seen[rank] = true;
+  }
+  DType result = dtypes[kNumber];
+  bool any = seen[kNumber];
+  for (Rank rank : {kZeroDim, kDimensioned}) {
+    if (!seen[rank]) continue;
+    result = any ? combine(dtypes[rank], result) : dtypes[rank];
+    any = true;
+  }
+  return result;
+}
+
+void check_dtypes(const PointwiseEntry& entry, const Tensor* const* inputs, DType common) {
+  if (entry.floats_only && !is_floating_point(common)) {
+    fail<TypeError>(entry.kernels.name, "expected a floating-point dtype, got {}", name_of(common));
+  }
+  if (entry.integers_only && is_floating_point(common)) {
+    fail<TypeError>(entry.kernels.name, "expected integers or bool, got {}", name_of(common));
+  }
+  if (entry.first_is_condition && inputs[0]->dtype() != kBool) {
+    fail<TypeError>(entry.kernels.name, "expected a condition of bool, got {}", name_of(inputs[0]->dtype()));
+  }
+}
+
+Plan make_plan(const PointwiseEntry& entry, const Tensor* const* inputs) {
+  Plan plan;
+  int arity = entry.kernels.arity;
+  bool placed = false;
+  for (int i = 0; i < arity; ++i) {
+    const Tensor& t = *inputs[i];
+    const Dims& sizes = t.sizes();
+    plan.sizes = i == 0 ? sizes : sizes == plan.sizes ? sizes : broadcast_shapes(plan.sizes, sizes, entry.kernels.name);
+    if (rank_of(*t.impl()) == kNumber) continue;
+    plan.number = false;
+    if (placed && t.device() != plan.device) wrong_devices(entry, plan.device, t.device());
+    plan.device = t.device();
+    placed = true;
+  }
+  if (!placed) plan.device = inputs[0]->device();
+  plan.common = common_dtype(entry, inputs, plan.number);
+  check_dtypes(entry, inputs, plan.common);
+  if (entry.integers_to_float && !is_floating_point(plan.common)) plan.common = default_dtype();
+  plan.output = entry.returns_bool ? kBool : plan.common;
+  plan.compute = compute_dtype(plan.common);
+  for (int i = 0; i < arity; ++i) {
+    plan.alike = plan.alike && inputs[i]->dtype() == plan.output && inputs[i]->sizes() == plan.sizes;
+  }
+  return plan;
+}
+
+void run(const PointwiseEntry& entry, const void* op, DType compute, const Tensor& y, const Tensor* const* inputs) {
+  const ArrayView* views[kMaxPointwiseInputs];
+  int arity = entry.kernels.arity;
+  for (int i = 0; i < arity; ++i) views[i] = &inputs[i]->array();
+  run_pointwise(entry.kernels, op, compute, y.array(), {views, static_cast<size_t>(arity)});
+}
+
+bool wants_gradient(const PointwiseEntry& entry, const Tensor* const* inputs) {
+  if (!grad_mode_enabled() || !entry.differentiable) return false;
+  for (int i = 0; i < entry.kernels.arity; ++i) {
+    if (inputs[i]->requires_grad()) return true;
+  }
+  return false;
+}
+
+FARRO_NOINLINE Tensor pointwise_general(const PointwiseEntry& entry, const void* op, size_t op_bytes,
+                                        const Tensor* const* inputs) {
+  Plan plan = make_plan(entry, inputs);
+  Tensor y = empty(plan.sizes, plan.output, plan.device);
+  run(entry, op, plan.compute, y, inputs);
+  if (plan.number) y.impl()->wrapped_number = true;
+  if (!is_floating_point(plan.output) || !wants_gradient(entry, inputs)) return y;
+  IntrusivePtr<PointwiseNode> node(new PointwiseNode(entry, op, op_bytes));
+  node->connect(inputs, nullptr);
+  if (!plan.alike) node->keep_forms(inputs, plan.compute);
+  node->save_output(y);
+  y.impl()->grad_fn = std::move(node);
+  return y;
+}
+
+/// True for operands of one float32 or float64 dtype, shape and host device, contiguous.
+bool is_plain(const PointwiseEntry& entry, const Tensor* const* inputs) {
+  if (entry.returns_bool || entry.first_is_condition || entry.integers_only) return false;
+  const TensorImpl* first = inputs[0]->impl();
+  if (!first || first->uninitialized || first->array.dtype > kFloat64 || !first->contiguous) return false;
+  if (!first->array.device.is_host() || use_reference_kernels() || first->wrapped_number) return false;
+  for (int i = 1; i < entry.kernels.arity; ++i) {
+    const TensorImpl* t = inputs[i]->impl();
+    if (t == first) continue;
+    if (!t || t->uninitialized || t->array.dtype != first->array.dtype || !t->contiguous || t->wrapped_number ||
+        t->array.device != first->array.device || t->array.sizes != first->array.sizes) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// True if x reads memory that writing self changes, except for reading each element just where it is written.
+bool reads_elsewhere(const Tensor& self, const Tensor& x) {
+  if (x.is_same(self) || x.storage() != self.storage()) return false;
+  return x.data_ptr() != self.data_ptr() || x.sizes() != self.sizes() || x.strides() != self.strides();
+}
+
+void check_inplace_result(const PointwiseEntry& entry, const Plan& plan, const Tensor& self) {
+  if (plan.sizes != self.sizes()) {
+    fail<ShapeError>(entry.kernels.name, "expected the result of an in-place operation to have self's shape {}, got {}",
+                     to_string(self.sizes()), to_string(plan.sizes));
+  }
+  bool loses = is_floating_point(plan.output) ? !is_floating_point(self.dtype())
+                                              : self.dtype() == kBool && plan.output != kBool;
+  if (loses) {
+    fail<TypeError>(entry.kernels.name, "the result of dtype {} can't be written over a tensor of {}",
+                    name_of(plan.output), name_of(self.dtype()));
+  }
+}
+
+}  // namespace
+
+Tensor pointwise(const PointwiseEntry& entry, const void* op, size_t op_bytes, const Tensor* const* inputs) {
+  if (FARRO_UNLIKELY(!is_plain(entry, inputs))) return pointwise_general(entry, op, op_bytes, inputs);
+  const ArrayView& first = inputs[0]->impl()->array;
+  Tensor y = empty(first.sizes, first.dtype, first.device);
+  const void* pointers[kMaxPointwiseInputs];
+  for (int i = 0; i < entry.kernels.arity; ++i) pointers[i] = inputs[i]->impl()->array.data;
+  TensorImpl* impl = y.impl();
+  run_pointwise_contiguous(entry.kernels, op, first.dtype, first.device, impl->numel, impl->array.data, pointers);
+  if (!wants_gradient(entry, inputs)) return y;
+  IntrusivePtr<PointwiseNode> node(new PointwiseNode(entry, op, op_bytes));
+  node->connect(inputs, nullptr);
+  node->save_output(y);
+  impl->grad_fn = std::move(node);
+  return y;
+}
+
+const Tensor& pointwise_inplace(const PointwiseEntry& entry, const void* op, size_t op_bytes,
+                                const Tensor* const* inputs) {
+  const Tensor& self = *inputs[0];
+  Plan plan = make_plan(entry, inputs);
+  check_inplace_result(entry, plan, self);
+  bool records = is_floating_point(self.dtype()) && wants_gradient(entry, inputs);
+  bool others = false;
+  for (int i = 1; i < entry.kernels.arity; ++i) others = others || inputs[i]->requires_grad();
+  check_inplace(self, entry.kernels.name, others);
+  Tensor copies[kMaxPointwiseInputs];
+  const Tensor* read[kMaxPointwiseInputs];
+  for (int i = 0; i < entry.kernels.arity; ++i) {
+    read[i] = inputs[i];
+    if (!reads_elsewhere(self, *inputs[i])) continue;
+    copies[i] = inputs[i]->clone();
+    read[i] = &copies[i];
+  }
+  IntrusivePtr<PointwiseNode> node;
+  if (records) {
+    node = IntrusivePtr<PointwiseNode>(new PointwiseNode(entry, op, op_bytes));
+    node->connect(read, &self);
+    if (!plan.alike || self.dtype() != plan.output) node->keep_forms(read, plan.compute);
+  }
+  run(entry, op, plan.compute, self, read);
+  bump_version(self);
+  if (records) {
+    detail::attach(node, {}, {&self, 1});
+    node->save_output(self);
+  }
+  return self;
+}
+
+}  // namespace farro::autograd

@@ -1,0 +1,207 @@
+#pragma once
+
+/// Makes the computing functions of an operation from its formula: loops over SIMD packs for the host, and the plain
+/// Kokkos kernel for every backend.
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <farro/backends/kernels/pointwise.hpp>
+#include <farro/backends/launch.hpp>
+#include <farro/backends/math.hpp>
+
+namespace farro::pointwise_functions {
+
+/// The parameters of an operation, from where they are kept.
+template <class Op>
+Op operation(const void* bytes) {
+  Op op;
+  std::memcpy(static_cast<void*>(&op), bytes, sizeof(Op));
+  return op;
+}
+
+/// Numbers for masks: comparisons give 0 or 1.
+template <class T, class R>
+FARRO_FUNCTION FARRO_INLINE T to_value(const R& result) {
+  if constexpr (std::is_same_v<R, T>) {
+    return result;
+  } else {
+    return select(result, T(1), T(0));
+  }
+}
+
+template <class T, class Op, size_t... I>
+FARRO_FUNCTION FARRO_INLINE T call_forward(const Op& op, const T* x, std::index_sequence<I...>) {
+  return to_value<T>(op.forward(x[I]...));
+}
+
+template <int Input, class T, class Op, size_t... I>
+FARRO_FUNCTION FARRO_INLINE T call_backward(const Op& op, const T& dy, const T* x, const T& y, std::index_sequence<I...>) {
+  return op.template backward<Input, T>(dy, x[I]..., y);
+}
+
+#if !defined(__CUDACC__)
+
+template <class Op, class T>
+void forward_run(const void* parameters, void* out, const void* const* in, int64_t n) {
+  using P = Pack<T>;
+  using Inputs = std::make_index_sequence<static_cast<size_t>(Op::arity)>;
+  const Op op = operation<Op>(parameters);
+  const T* x[Op::arity];
+  for (int k = 0; k < Op::arity; ++k) x[k] = static_cast<const T*>(in[k]);
+  T* y = static_cast<T*>(out);
+  int64_t i = 0;
+  for (; i + pack_size<T> <= n; i += pack_size<T>) {
+    P packs[Op::arity];
+    for (int k = 0; k < Op::arity; ++k) packs[k] = simd::load(x[k] + i);
+    simd::store(y + i, call_forward<P>(op, packs, Inputs()));
+  }
+  if (i < n) {
+    P packs[Op::arity];
+    for (int k = 0; k < Op::arity; ++k) packs[k] = simd::load_some(x[k] + i, n - i);
+    simd::store_some(y + i, call_forward<P>(op, packs, Inputs()), n - i);
+  }
+}
+
+template <class Op, class T, int Input>
+void backward_run_of(const Op& op, T* dx, const T* dy, const void* const* in, const T* y, int64_t n) {
+  using P = Pack<T>;
+  using Inputs = std::make_index_sequence<static_cast<size_t>(Op::arity)>;
+  constexpr unsigned uses = Op::uses.mask[Input];
+  auto at = [&]<class Load>(int64_t i, const Load& load) {
+    P packs[Op::arity];
+    for (int k = 0; k < Op::arity; ++k) {
+      packs[k] = (uses >> k) & 1u ? load(static_cast<const T*>(in[k]) + i) : P(T(0));
+    }
+    return call_backward<Input>(op, load(dy + i), packs, (uses & kOutput) ? load(y + i) : P(T(0)), Inputs());
+  };
+  int64_t i = 0;
+  for (; i + pack_size<T> <= n; i += pack_size<T>) {
+    simd::store(dx + i, at(i, [](const T* p) { return simd::load(p); }));
+  }
+  if (i < n) {
+    simd::store_some(dx + i, at(i, [n, i](const T* p) { return simd::load_some(p, n - i); }), n - i);
+  }
+}
+
+template <class Op, class T>
+void backward_run(const void* parameters, int input, void* dx, const void* dy, const void* const* x, const void* y,
+                  int64_t n) {
+  const Op op = operation<Op>(parameters);
+  [&]<int... I>(std::integer_sequence<int, I...>) {
+    ((input == I ? backward_run_of<Op, T, I>(op, static_cast<T*>(dx), static_cast<const T*>(dy), x,
+                                             static_cast<const T*>(y), n)
+                 : void()),
+     ...);
+  }(std::make_integer_sequence<int, Op::arity>());
+}
+
+#endif
+
+/// The operation at one element, whatever the operands' dtypes and strides.
+template <class Op, class T>
+struct ForwardElement {
+  Op op;
+  PointwiseOperand out;
+  PointwiseOperand in[Op::arity];
+
+  FARRO_FUNCTION void operator()(int64_t i) const {
+    T x[Op::arity];
+    for (int k = 0; k < Op::arity; ++k) x[k] = in[k].template load<T>(i);
+    T y = call_forward<T>(op, x, std::make_index_sequence<static_cast<size_t>(Op::arity)>());
+    kernels::store_as(out.data, out.dtype, out.walk.offset(i), y);
+  }
+};
+
+template <class Op, class T, int Input>
+struct BackwardElement {
+  Op op;
+  PointwiseOperand dx, dy, y;
+  PointwiseOperand in[Op::arity];
+
+  FARRO_FUNCTION void operator()(int64_t i) const {
+    constexpr unsigned uses = Op::uses.mask[Input];
+    T x[Op::arity];
+    for (int k = 0; k < Op::arity; ++k) x[k] = (uses >> k) & 1u ? in[k].template load<T>(i) : T(0);
+    T output = (uses & kOutput) ? y.template load<T>(i) : T(0);
+    T result = call_backward<Input>(op, dy.template load<T>(i), x, output,
+                                    std::make_index_sequence<static_cast<size_t>(Op::arity)>());
+    kernels::store_as(dx.data, dx.dtype, dx.walk.offset(i), result);
+  }
+};
+
+template <class Op, class T>
+void forward_elements(const Op& op, const char* label, const PointwiseArrays& a) {
+  ForwardElement<Op, T> f{op, a.out, {}};
+  for (int k = 0; k < Op::arity; ++k) f.in[k] = a.in[static_cast<size_t>(k)];
+  for_each(a.device, label, a.n, f, 4 * Op::cost);
+}
+
+template <class Op, class T, int Input>
+void backward_elements(const Op& op, const char* label, const PointwiseArrays& a) {
+  BackwardElement<Op, T, Input> f{op, a.out, a.in[kGradOperand], a.in[kOutputOperand], {}};
+  for (int k = 0; k < Op::arity; ++k) f.in[k] = a.in[static_cast<size_t>(k)];
+  for_each(a.device, label, a.n, f, 4 * Op::cost);
+}
+
+/// True if the formula is compiled for integers.
+template <class Op>
+inline constexpr bool has_integers = !Op::integers_to_float && !Op::floats_only;
+
+template <class Op>
+void forward_portable(const void* parameters, const char* label, const PointwiseArrays& a) {
+  const Op op = operation<Op>(parameters);
+  if constexpr (!Op::integers_only) {
+    if (a.compute == kFloat32) return forward_elements<Op, float>(op, label, a);
+    if (a.compute == kFloat64) return forward_elements<Op, double>(op, label, a);
+  }
+  if constexpr (has_integers<Op>) forward_elements<Op, int64_t>(op, label, a);
+}
+
+template <class Op>
+void backward_portable(const void* parameters, int input, const char* label, const PointwiseArrays& a) {
+  const Op op = operation<Op>(parameters);
+  [&]<int... I>(std::integer_sequence<int, I...>) {
+    auto run = [&]<int Input>() {
+      a.compute == kFloat32 ? backward_elements<Op, float, Input>(op, label, a)
+                            : backward_elements<Op, double, Input>(op, label, a);
+    };
+    ((input == I ? run.template operator()<I>() : void()), ...);
+  }(std::make_integer_sequence<int, Op::arity>());
+}
+
+/// "farro::tanh" of "tanh", kept for the whole run.
+template <class Op>
+struct Label {
+  static constexpr size_t length = std::char_traits<char>::length(Op::name);
+  static constexpr auto text = [] {
+    std::array<char, length + 8> result{'f', 'a', 'r', 'r', 'o', ':', ':'};
+    for (size_t i = 0; i < length; ++i) result[7 + i] = Op::name[i];
+    return result;
+  }();
+};
+
+template <class Op>
+constexpr PointwiseKernels make_kernels() {
+  PointwiseKernels k;
+  k.name = Op::name;
+  k.label = Label<Op>::text.data();
+  k.arity = Op::arity;
+  k.cost = Op::cost;
+#if !defined(__CUDACC__)
+  if constexpr (!Op::integers_only) {
+    k.forward[0] = forward_run<Op, float>;
+    k.forward[1] = forward_run<Op, double>;
+  }
+  if constexpr (has_integers<Op>) k.forward[2] = forward_run<Op, int64_t>;
+  if constexpr (Op::differentiable) k.backward = {backward_run<Op, float>, backward_run<Op, double>};
+#endif
+  k.forward_portable = forward_portable<Op>;
+  if constexpr (Op::differentiable) k.backward_portable = backward_portable<Op>;
+  return k;
+}
+
+}  // namespace farro::pointwise_functions

@@ -1,0 +1,69 @@
+#pragma once
+
+/// The functions of math.hpp on SIMD packs.
+
+#include <cmath>
+
+#include <farro/backends/simd.hpp>
+
+namespace farro::simd {
+
+template <class P>
+concept PackType = is_pack<P>;
+
+#define FARRO_FROM_XSIMD(f)          \
+  template <PackType P>              \
+  FARRO_INLINE P f(const P& x) {     \
+    return xsimd::f(x);              \
+  }
+#define FARRO_PER_LANE(f)                                                        \
+  template <PackType P>                                                          \
+  FARRO_INLINE P f(const P& x) {                                                 \
+    return per_lane([](typename P::value_type v) { return std::f(v); }, x);      \
+  }
+#define FARRO_PER_LANE2(f)                                                                                 \
+  template <PackType P>                                                                                    \
+  FARRO_INLINE P f(const P& x, const P& y) {                                                               \
+    return per_lane([](typename P::value_type v, typename P::value_type w) { return std::f(v, w); }, x, y); \
+  }
+FARRO_FROM_XSIMD(abs)
+FARRO_FROM_XSIMD(sqrt)
+FARRO_FROM_XSIMD(floor)
+FARRO_FROM_XSIMD(ceil)
+FARRO_FROM_XSIMD(trunc)
+FARRO_FROM_XSIMD(exp)
+FARRO_FROM_XSIMD(exp2)
+FARRO_FROM_XSIMD(expm1)
+FARRO_FROM_XSIMD(log)
+FARRO_FROM_XSIMD(log1p)
+FARRO_FROM_XSIMD(log2)
+FARRO_FROM_XSIMD(log10)
+FARRO_FROM_XSIMD(sinh)
+FARRO_FROM_XSIMD(cosh)
+FARRO_FROM_XSIMD(tanh)
+FARRO_FROM_XSIMD(erf)
+FARRO_FROM_XSIMD(erfc)
+FARRO_PER_LANE(sin)
+FARRO_PER_LANE(cos)
+FARRO_PER_LANE(tan)
+FARRO_PER_LANE(asin)
+FARRO_PER_LANE(acos)
+FARRO_PER_LANE(atan)
+FARRO_PER_LANE(asinh)
+FARRO_PER_LANE(acosh)
+FARRO_PER_LANE(atanh)
+FARRO_PER_LANE2(pow)
+FARRO_PER_LANE2(atan2)
+FARRO_PER_LANE2(hypot)
+FARRO_PER_LANE2(fmod)
+
+template <PackType P>
+FARRO_INLINE P round(const P& x) {
+  return xsimd::nearbyint(x);
+}
+
+#undef FARRO_FROM_XSIMD
+#undef FARRO_PER_LANE
+#undef FARRO_PER_LANE2
+
+}  // namespace farro::simd
