@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <farro/autograd/accumulate.hpp>
+#include <farro/autograd/inplace.hpp>
 
 namespace farro::autograd {
 
@@ -59,30 +60,22 @@ Edge gradient_edge(const Tensor& tensor) {
 
 namespace detail {
 
-namespace {
-
-/// Moves a retained gradient from the old value of a tensor changed in place to its new one.
-void move_retained(const Tensor& tensor, Node& node, uint32_t output_nr) {
-  TensorImpl* impl = tensor.impl();
-  if (!impl->meta || !impl->meta->retains_grad || !impl->grad_fn) return;
-  if (auto* extras = impl->grad_fn->extras()) {
-    std::erase_if(extras->retained, [&](const auto& r) { return r.tensor == impl; });
-  }
-  node.make_extras().retained.push_back({output_nr, impl});
-}
-
-}  // namespace
-
 void attach(const IntrusivePtr<Node>& node, std::initializer_list<Tensor> inputs, std::span<const Tensor> outputs) {
   for (const Tensor& input : inputs) node->add_edge(gradient_edge(input));
   node->number();
   uint32_t output_nr = 0;
   for (const Tensor& output : outputs) {
     if (output.defined() && output.is_floating_point()) {
-      move_retained(output, *node, output_nr);
-      output.impl()->grad_fn = node;
-      output.impl()->output_nr = output_nr;
-      output.impl()->requires_grad = false;
+      size_t i = 0;
+      for (const Tensor& input : inputs) {
+        if (FARRO_UNLIKELY(input.is_same(output))) break;
+        ++i;
+      }
+      if (FARRO_UNLIKELY(i < inputs.size())) {
+        rewrite_history(output, node, output_nr, i);
+      } else {
+        set_history(output, node, output_nr);
+      }
     }
     ++output_nr;
   }
@@ -115,37 +108,5 @@ void check_grad_count(const Node& node, Grads& grads) {
 }
 
 }  // namespace detail
-
-void mark_view(const Tensor& view, const Tensor& base) {
-  const auto& meta = base.impl()->meta;
-  view.impl()->make_meta().base = meta && meta->base.defined() ? meta->base : base;
-}
-
-void check_inplace(const Tensor& self, const char* operation, bool others_require_grad) {
-  if (self.impl()->inference && !inference_mode_enabled()) {
-    fail<GradError>(operation, "a tensor made in inference mode can't be changed in place outside of it");
-  }
-  const Dims& sizes = self.sizes();
-  for (int i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] > 1 && self.strides()[i] == 0) {
-      fail<GradError>(operation, "several elements of the tensor of shape {} and strides {} share one place in memory; "
-                      "clone it before changing it in place", to_string(sizes), to_string(self.strides()));
-    }
-  }
-  if (!grad_mode_enabled()) return;
-  if (self.is_leaf() && self.requires_grad()) {
-    fail<GradError>(operation, "a leaf that requires grad can't be changed in place; use NoGrad");
-  }
-  const auto& meta = self.impl()->meta;
-  if (!meta || !meta->base.defined()) return;
-  const Tensor& base = meta->base;
-  if (base.is_leaf() && base.requires_grad()) {
-    fail<GradError>(operation, "a view of a leaf that requires grad can't be changed in place; use NoGrad");
-  }
-  if (base.requires_grad() || self.requires_grad() || others_require_grad) {
-    fail<GradError>(operation, "a view can't be changed in place by an operation that is to be recorded; build the new "
-                    "value out of place");
-  }
-}
 
 }  // namespace farro::autograd

@@ -84,7 +84,8 @@ bool any_requires_grad(std::initializer_list<Tensor> tensors);
 namespace detail {
 
 /// Adds the inputs' edges, numbers the node and makes it the outputs' grad_fn (of those with floating-point dtype).
-/// An output that is also an input was changed in place: its history is rewritten.
+/// An output that is also an input was changed in place: its history is rewritten, and with it that of its base and of
+/// the other views of that.
 void attach(const IntrusivePtr<Node>& node, std::initializer_list<Tensor> inputs, std::span<const Tensor> outputs);
 SavedList save(const Node& node, std::initializer_list<Tensor> inputs, std::initializer_list<Tensor> saved,
                std::span<const Tensor> outputs);
@@ -138,8 +139,8 @@ Tensor record(const char* name, Tensor output, std::initializer_list<Tensor> inp
   return output;
 }
 
-/// Notes that `view` shares base's memory.
-void mark_view(const Tensor& view, const Tensor& base);
+/// Notes that `view` shares base's memory. `of_several`: it is one of several outputs of its operation.
+void mark_view(const Tensor& view, const Tensor& base, bool of_several = false);
 
 /// As record, for an output that is a view of `base`'s memory: in-place changes of either are seen by the tape of both.
 template <class F>
@@ -147,9 +148,11 @@ Tensor record_view(const char* name, const Tensor& base, Tensor output, F backwa
   mark_view(output, base);
   return record(name, std::move(output), {base}, {}, std::move(backward));
 }
+
 /// Before an in-place operation on `self`: GradError where the rules forbid it (a leaf that requires grad or a view of
-/// one, memory that overlaps itself, an inference tensor, a view while the operation is to be recorded). Shapes and
-/// dtypes are the caller's to check first. `others_require_grad`: whether another input does.
+/// one, memory that overlaps itself, an inference tensor; where the operation is to be recorded, a view that was made
+/// without recording or with others at once). Shapes and dtypes are the caller's to check first. `others_require_grad`:
+/// whether another input does.
 void check_inplace(const Tensor& self, const char* operation, bool others_require_grad = false);
 /// After an in-place operation: raises the version.
 inline void bump_version(const Tensor& self) { self.storage()->bump_version(); }

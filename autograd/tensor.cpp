@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include <farro/autograd/engine.hpp>
+#include <farro/autograd/inplace.hpp>
 #include <farro/autograd/ops/copy.hpp>
 #include <farro/backends/kernels/copy.hpp>
 
@@ -35,7 +36,9 @@ void forget_retained(TensorImpl* impl) {
 TensorImpl::TensorImpl() = default;
 
 TensorImpl::~TensorImpl() {
-  if (FARRO_UNLIKELY(meta && meta->retains_grad && grad_fn)) forget_retained(this);
+  if (FARRO_LIKELY(!meta)) return;
+  if (meta->retains_grad && grad_fn) forget_retained(this);
+  if (meta->base.defined()) autograd::forget_view(this);
 }
 
 AutogradMeta& TensorImpl::make_meta() {

@@ -319,7 +319,15 @@ struct AutogradMeta {
   HookList<autograd::TensorHook> hooks;   ///< of a leaf
   HookList<std::function<void(const Tensor&)>> post_accumulate_hooks;
   bool retains_grad = false;
-  Tensor base;                            ///< of a view: the tensor whose memory it shares, itself no view
+
+  /// How a view came to be, which decides whether the tape can follow changes in place.
+  enum class View : uint8_t { None, Recorded, NoGrad, MultiOutput };
+  View view = View::None;
+  Tensor base;  ///< of a view: the tensor whose memory it shares, itself no view
+  /// Views of one base are linked, so that a change in place of any can renew the history of all.
+  TensorImpl* first_view = nullptr;
+  TensorImpl* previous_view = nullptr;
+  TensorImpl* next_view = nullptr;
 };
 
 /// Makes a tensor without initialising its elements. Throws ShapeError for a negative size, MemoryError, BackendError.

@@ -109,7 +109,7 @@ namespace {
 /// Several views of x that cover it, as outputs of one node. `join` puts their gradients together again.
 template <class Join>
 std::vector<Tensor> cover(const char* name, const Tensor& x, std::vector<Tensor> pieces, const Join& join) {
-  for (const Tensor& piece : pieces) autograd::mark_view(piece, x);
+  for (const Tensor& piece : pieces) autograd::mark_view(piece, x, true);
   std::vector<Dims> sizes;
   if (autograd::any_requires_grad(x)) {
     for (const Tensor& piece : pieces) sizes.push_back(piece.sizes());
