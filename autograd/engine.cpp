@@ -70,8 +70,8 @@ bool is_exclusive(const Tensor& t) {
 }
 
 void send(Task& task, const Edge& edge, Tensor grad) {
+  if (!grad.defined()) return;  // a node that no gradient reaches does not run
   Tensor& slot = task.queue.find_or_add(edge).grads[edge.input_nr];
-  if (!grad.defined()) return;
   if (!slot.defined()) {
     slot = std::move(grad);
   } else if (grad_mode_enabled()) {
@@ -144,7 +144,11 @@ FARRO_NOINLINE void apply_with_hooks(Node& node, Grads& grads, Grads& results) {
     }
   }
   Grads kept = node.extras()->post_hooks.empty() ? Grads() : grads;
-  node.apply(grads, results);
+  if (std::ranges::any_of(grads, &Tensor::defined)) {
+    node.apply(grads, results);
+  } else {
+    results.resize(node.next_edges().size());
+  }
   for (const auto& hook : node.extras()->post_hooks.snapshot()) {
     hook(results, kept);
     if (results.size() != node.next_edges().size()) {

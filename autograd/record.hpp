@@ -34,7 +34,7 @@ class SavedTensor {
     return FARRO_LIKELY(!grad_mode_enabled()) ? data_ : with_history(node);
   }
   void reset() {
-    freed_ = data_.defined();
+    freed_ = freed_ || data_.defined();
     data_ = {};
   }
   const Tensor& peek() const { return data_; }
