@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 
+#include <farro/autograd/inplace.hpp>
 #include <farro/autograd/ops/copy.hpp>
 #include <farro/autograd/record.hpp>
 #include <farro/backends/kernels/reduce.hpp>
@@ -345,7 +346,7 @@ const Tensor& pointwise_inplace(const PointwiseEntry& entry, const void* op, siz
   run(entry, op, plan.compute, self, read);
   bump_version(self);
   if (records) {
-    detail::attach(node, {}, {&self, 1});
+    rewrite_history(self, node, 0, 0);
     node->save_output(self);
   }
   return self;
