@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <mutex>
 #include <set>
-#include <string>
 #include <utility>
 
 namespace farro {
@@ -32,7 +31,7 @@ void warn(std::string_view text, std::source_location place) {
     if (!handler && !state().warned.emplace(place.file_name(), place.line()).second) return;
   }
   if (handler) {
-    handler(text, place);
+    handler(std::string(text));
   } else {
     fmt::print(stderr, "farro: warning: {}\n", text);
   }

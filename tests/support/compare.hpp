@@ -42,6 +42,13 @@ Tensor from_values(const std::vector<double>& values, const Dims& sizes,
                    TensorOptions options = {});
 /// As from_values, 1-d.
 Tensor from_values(const std::vector<double>& values, TensorOptions options = {});
+/// A float64 leaf that requires grad.
+inline Tensor leaf(const std::vector<double>& values) {
+  return from_values(values, {.requires_grad = true});
+}
+inline Tensor leaf(const std::vector<double>& values, const Dims& sizes) {
+  return from_values(values, sizes, {.requires_grad = true});
+}
 /// A leaf of pseudo-random numbers in [lo, hi), the same on every device. float64 unless the
 /// options say otherwise.
 Tensor random(const Dims& sizes, TensorOptions options = {}, uint64_t seed = 1, double lo = -1,
