@@ -5,7 +5,7 @@
 #include <farro/backends/kernels/conv_unfold.hpp>
 #include <farro/backends/launch.hpp>
 
-#include "backends/dense.hpp"
+#include <backends/dense.hpp>
 
 using namespace farro;
 using test::Array;

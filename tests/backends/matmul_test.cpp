@@ -4,7 +4,7 @@
 #include <farro/backends/kernels/matmul.hpp>
 #include <farro/backends/launch.hpp>
 
-#include "backends/dense.hpp"
+#include <backends/dense.hpp>
 
 using namespace farro;
 using test::Array;
