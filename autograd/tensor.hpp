@@ -324,6 +324,7 @@ struct AutogradMeta {
   enum class View : uint8_t { None, Recorded, NoGrad, MultiOutput };
   View view = View::None;
   Tensor base;  ///< of a view: the tensor whose memory it shares, itself no view
+  std::string no_inplace;  ///< what it is that forbids in-place changes; empty where they are allowed
   /// Views of one base are linked, so that a change in place of any can renew the history of all.
   TensorImpl* first_view = nullptr;
   TensorImpl* previous_view = nullptr;
