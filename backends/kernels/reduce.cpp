@@ -1,0 +1,303 @@
+#include <farro/backends/kernels/reduce_plan.hpp>
+
+#include <farro/backends/dispatch_dtype.hpp>
+#include <farro/backends/launch.hpp>
+#include <farro/backends/memory.hpp>
+
+#include <xsimd/xsimd.hpp>
+
+#include <algorithm>
+#include <bit>
+
+// Within a block, element i goes to partial result i mod kSlots, and the slots are combined by halving. Rows (elements of one
+// output side by side) keep the slots in vector registers; columns (outputs side by side) keep them in a tile
+// that stays in the first-level cache. Both add in the same order, so that the layout may choose between them.
+
+namespace farro::kernels {
+namespace {
+
+template <class T>
+inline constexpr int kSlots = sizeof(T) == 4 ? 64 : 32;
+/// Elements of the tile of a column reduction.
+inline constexpr int64_t kTile = 4096;
+
+template <class T>
+using Pack = xsimd::batch<T>;
+
+template <class T>
+Pack<T> combine(SumOf<T>, Pack<T> a, Pack<T> b) { return a + b; }
+template <class T>
+Pack<T> combine(ProdOf<T>, Pack<T> a, Pack<T> b) { return a * b; }
+// xsimd 8's != is false for NaN, hence !(a == a).
+template <class T>
+Pack<T> combine(MaxOf<T>, Pack<T> a, Pack<T> b) { return xsimd::select((a > b) | !(a == a), a, b); }
+template <class T>
+Pack<T> combine(MinOf<T>, Pack<T> a, Pack<T> b) { return xsimd::select((a < b) | !(a == a), a, b); }
+
+template <class T>
+Pack<T> apply(AsIs<T>, Pack<T> x, Pack<T>) { return x; }
+template <class T>
+Pack<T> apply(IsNonZero<T>, Pack<T> x, Pack<T>) { return xsimd::select(x == Pack<T>(T(0)), Pack<T>(T(0)), Pack<T>(T(1))); }
+template <class T>
+Pack<T> apply(SquaredDeviation<T>, Pack<T> x, Pack<T> mean) { return (x - mean) * (x - mean); }
+
+/// Combines n partial results by halving, in place.
+template <class T, class Op>
+T tree(T* x, int64_t n) {
+  if (n == 0) return Op::identity();
+  for (int64_t half = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)) / 2); half > 0; half /= 2) {
+    for (int64_t i = 0; i + half < n; ++i) x[i] = Op::combine(x[i], x[i + half]);
+    n = std::min(n, half);
+  }
+  return x[0];
+}
+
+/// One block of a row.
+template <class T, class Op, class Transform>
+T reduce_row(const T* x, int64_t n, T centre) {
+  constexpr int slots = kSlots<T>, width = static_cast<int>(Pack<T>::size), packs = slots / width;
+  alignas(64) T partial[slots];
+  if (n <= slots) {
+    for (int64_t i = 0; i < n; ++i) partial[i] = Transform()(x[i], centre);
+    return tree<T, Op>(partial, n);
+  }
+  Pack<T> sums[packs];
+  Pack<T> c(centre);
+  for (int k = 0; k < packs; ++k) sums[k] = apply(Transform(), Pack<T>::load_unaligned(x + k * width), c);
+  int64_t i = slots;
+  for (; i + slots <= n; i += slots) {
+#pragma GCC unroll 16
+    for (int k = 0; k < packs; ++k) {
+      sums[k] = combine(Op(), sums[k], apply(Transform(), Pack<T>::load_unaligned(x + i + k * width), c));
+    }
+  }
+  for (int k = 0; k < packs; ++k) sums[k].store_aligned(partial + k * width);
+  for (int64_t j = 0; i + j < n; ++j) partial[j] = Op::combine(partial[j], Transform()(x[i + j], centre));
+  return tree<T, Op>(partial, slots);
+}
+
+/// to[i] = combine(to[i], from[i])
+template <class T, class Op>
+void combine_into(T* to, const T* from, int64_t n) {
+  constexpr int64_t width = Pack<T>::size;
+  int64_t i = 0;
+  for (; i + width <= n; i += width) {
+    combine(Op(), Pack<T>::load_unaligned(to + i), Pack<T>::load_unaligned(from + i)).store_unaligned(to + i);
+  }
+  for (; i < n; ++i) to[i] = Op::combine(to[i], from[i]);
+}
+
+/// Rows [begin, end) of `columns` neighbouring outputs; element r lies at r's offset of the walk. Leaves the results in
+/// the first row of `tile`.
+template <class T, class Op, class Transform>
+void reduce_columns(const ReduceJob<T>& job, int64_t base, int64_t begin, int64_t end, int64_t columns,
+                    const T* centre, T* tile) {
+  constexpr int slots = kSlots<T>;
+  alignas(64) T buffer[kTile];
+  int64_t count = end - begin;
+  for (int64_t r = 0; r < count; ++r) {
+    const T* x = as_run(at(job.in, job.in_dtype, base + job.plan.reduced.offset(begin + r)), job.in_dtype, columns, buffer);
+    T* to = tile + (r % slots) * columns;
+    if constexpr (!Transform::identity) {
+      for (int64_t c = 0; c < columns; ++c) buffer[c] = Transform()(x[c], centre ? centre[c] : T(0));
+      x = buffer;
+    }
+    if (r < slots) {
+      std::copy_n(x, columns, to);
+    } else {
+      combine_into<T, Op>(to, x, columns);
+    }
+  }
+  int64_t n = std::min<int64_t>(count, slots);
+  for (int64_t half = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)) / 2); half > 0; half /= 2) {
+    for (int64_t i = 0; i + half < n; ++i) combine_into<T, Op>(tile + i * columns, tile + (i + half) * columns, columns);
+    n = std::min(n, half);
+  }
+}
+
+/// Where the results of blocks go: straight to the output if an output has one block, else to a table.
+template <class T, class Op>
+class Results {
+ public:
+  explicit Results(const ReduceJob<T>& job) : job_(job), blocks_(job.plan.blocks()) {
+    if (blocks_ > 1) {
+      table_ = Storage::allocate(static_cast<size_t>(job.plan.outputs * blocks_) * sizeof(T), job.device);
+    }
+  }
+  int64_t blocks() const { return blocks_; }
+  T* table() const { return static_cast<T*>(table_->data()); }
+
+  /// The results of outputs [first, first + n), in block `block`.
+  void put(int64_t first, int64_t n, int64_t block, T* values) const {
+    if (blocks_ > 1) {
+      for (int64_t i = 0; i < n; ++i) table()[(first + i) * blocks_ + block] = values[i];
+    } else {
+      store(first, n, values);
+    }
+  }
+  /// Combines the blocks of each output.
+  void finish(const char* label) const {
+    if (blocks_ == 1) return;
+    LaunchShape shape{job_.plan.outputs, std::max<int64_t>(1, 1024 / blocks_), static_cast<double>(blocks_)};
+    parallel_blocks(job_.device, label, shape, [this](int64_t begin, int64_t end) {
+      T values[1024];
+      for (int64_t o = begin; o < end; ++o) values[o - begin] = tree<T, Op>(table() + o * blocks_, blocks_);
+      store(begin, end - begin, values);
+    });
+  }
+
+ private:
+  void store(int64_t first, int64_t n, T* values) const {
+    if (job_.divisor != T(1)) {
+      for (int64_t i = 0; i < n; ++i) values[i] /= job_.divisor;
+    }
+    write_run(job_.out, job_.out_dtype, job_.plan.result, first, n, values);
+  }
+
+  const ReduceJob<T>& job_;
+  int64_t blocks_;
+  IntrusivePtr<Storage> table_;
+};
+
+template <class T, class Op, class Transform>
+void run_rows(const char* label, const ReduceJob<T>& job, const Results<T, Op>& results) {
+  const ReducePlan& plan = job.plan;
+  int64_t blocks = results.blocks();
+  int64_t length = std::min(plan.length, kReduceBlock);
+  bool in_place = plan.reduced.contiguous() && job.in_dtype == dtype_of<T>;
+  // Several outputs of one block each, or blocks of few outputs.
+  int64_t grain = std::clamp<int64_t>(kReduceBlock / std::max<int64_t>(length, 1), 1, blocks == 1 ? 2048 : 1);
+  parallel_blocks(job.device, label, {plan.outputs * blocks, grain, static_cast<double>(std::max<int64_t>(length, 4)) * (in_place ? 0.25 : 1)},
+                  [&](int64_t begin, int64_t end) {
+    alignas(64) T buffer[kReduceBlock];
+    T values[2048];
+    for (int64_t item = begin; item < end; ++item) {
+      int64_t o = blocks == 1 ? item : item / blocks, block = item - o * blocks;
+      int64_t first = block * kReduceBlock, n = std::min(kReduceBlock, plan.length - first);
+      int64_t base = plan.kept.offset(o);
+      const T* x = buffer;
+      if (in_place) {
+        x = static_cast<const T*>(job.in) + base + first;
+      } else {
+        read_run(at(job.in, job.in_dtype, base), job.in_dtype, plan.reduced, first, n, buffer);
+      }
+      values[item - begin] = reduce_row<T, Op, Transform>(x, n, job.centre ? job.centre[o] : T(0));
+    }
+    if (blocks == 1) {
+      results.put(begin, end - begin, 0, values);
+    } else {
+      results.put(begin / blocks, 1, begin % blocks, values);
+    }
+  });
+}
+
+template <class T, class Op, class Transform>
+void run_columns(const char* label, const ReduceJob<T>& job, const Results<T, Op>& results) {
+  const ReducePlan& plan = job.plan;
+  int64_t blocks = results.blocks(), inner = plan.kept.inner_size();
+  int64_t length = std::min(plan.length, kReduceBlock);
+  int64_t width = std::max<int64_t>(kTile / std::min<int64_t>(length, kSlots<T>), 1);
+  // Outputs of one inner stretch are cut into tiles of equal work.
+  int64_t tiles = (inner + width - 1) / width, stretches = plan.outputs / inner;
+  double cost = static_cast<double>(length * std::min(width, inner)) * 0.25;
+  parallel_blocks(job.device, label, {stretches * tiles * blocks, 1, cost}, [&](int64_t begin, int64_t end) {
+    alignas(64) T tile[kTile + 64];
+    for (int64_t item = begin; item < end; ++item) {
+      int64_t block = item % blocks, t = item / blocks % tiles, stretch = item / blocks / tiles;
+      int64_t column = t * width, columns = std::min(width, inner - column), o = stretch * inner + column;
+      int64_t first = block * kReduceBlock, last = std::min(first + kReduceBlock, plan.length);
+      reduce_columns<T, Op, Transform>(job, plan.kept.offset(o), first, last, columns,
+                                       job.centre ? job.centre + o : nullptr, tile);
+      results.put(o, columns, block, tile);
+    }
+  });
+}
+
+template <class T>
+struct FillResult {
+  Walk result;
+  void* out;
+  DType dtype;
+  T value;
+  FARRO_FUNCTION void operator()(int64_t i) const { store_as(out, dtype, result.offset(i), value); }
+};
+
+template <class T, template <class> class Op, template <class> class Transform>
+void run(const char* label, const ReduceJob<T>& job) {
+  const ReducePlan& plan = job.plan;
+  if (plan.outputs == 0) return;
+  if (plan.length == 0) {
+    for_each(job.device, label, plan.outputs,
+             FillResult<T>{plan.result, job.out, job.out_dtype, job.empty / job.divisor});
+    return;
+  }
+  if (use_reference_kernels() || !job.device.is_host()) {
+    reduce_reference<T, Op, Transform>(label, job);
+    return;
+  }
+  Results<T, Op<T>> results(job);
+  bool columns = plan.kept.inner_size() >= 4 && plan.kept.inner_stride() == 1 &&
+                 !(plan.reduced.inner_stride() == 1 && plan.reduced.inner_size() > 1);
+  if (columns) {
+    run_columns<T, Op<T>, Transform<T>>(label, job, results);
+  } else {
+    run_rows<T, Op<T>, Transform<T>>(label, job, results);
+  }
+  results.finish(label);
+}
+
+template <class T>
+ReduceJob<T> make_job(const ArrayView& out, const ArrayView& in) {
+  ReduceJob<T> job;
+  job.plan = ReducePlan(out, in);
+  job.in = in.data;
+  job.in_dtype = in.dtype;
+  job.out = out.data;
+  job.out_dtype = out.dtype;
+  job.device = in.device;
+  return job;
+}
+
+template <class T>
+void reduce_as(const ArrayView& out, const ArrayView& in, ReduceOp op) {
+  ReduceJob<T> job = make_job<T>(out, in);
+  if (op == ReduceOp::Prod || op == ReduceOp::All) job.empty = T(1);
+  if (op == ReduceOp::Max) job.empty = MaxOf<T>::identity();
+  if (op == ReduceOp::Min) job.empty = MinOf<T>::identity();
+  switch (op) {
+    case ReduceOp::Mean: job.divisor = static_cast<T>(job.plan.length); [[fallthrough]];
+    case ReduceOp::Sum: run<T, SumOf, AsIs>("farro::sum", job); break;
+    case ReduceOp::Prod: run<T, ProdOf, AsIs>("farro::prod", job); break;
+    case ReduceOp::Max: run<T, MaxOf, AsIs>("farro::max", job); break;
+    case ReduceOp::Min: run<T, MinOf, AsIs>("farro::min", job); break;
+    case ReduceOp::Any: run<T, MaxOf, IsNonZero>("farro::any", job); break;
+    case ReduceOp::All: run<T, MinOf, IsNonZero>("farro::all", job); break;
+  }
+}
+
+template <class T>
+void variance_as(const ArrayView& out, const ArrayView* mean, const ArrayView& in, double correction) {
+  // Means in the compute type, one after another.
+  IntrusivePtr<Storage> centre =
+      Storage::allocate(static_cast<size_t>(out.numel()) * sizeof(T), in.device);
+  ArrayView means{centre->data(), dtype_of<T>, in.device, out.sizes, contiguous_strides(out.sizes)};
+  reduce_as<T>(means, in, ReduceOp::Mean);
+  if (mean != nullptr) reduce_as<T>(*mean, means, ReduceOp::Sum);  // a copy
+  ReduceJob<T> job = make_job<T>(out, in);
+  job.centre = means.as<const T>();
+  job.divisor = static_cast<T>(std::max(0.0, static_cast<double>(job.plan.length) - correction));
+  run<T, SumOf, SquaredDeviation>("farro::var", job);
+}
+
+}  // namespace
+
+void reduce(const ArrayView& out, const ArrayView& in, ReduceOp op) {
+  dispatch_dtype("reduce", compute_dtype(in.dtype), kComputeScalars, [&]<class T>() { reduce_as<T>(out, in, op); });
+}
+
+void variance(const ArrayView& out, const ArrayView* mean, const ArrayView& in, double correction) {
+  dispatch_dtype("var", compute_dtype(in.dtype), kComputeFloats,
+                 [&]<class T>() { variance_as<T>(out, mean, in, correction); });
+}
+
+}  // namespace farro::kernels
