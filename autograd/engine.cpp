@@ -254,9 +254,27 @@ Roots check_roots(const char* operation, const std::vector<Tensor>& outputs, con
   return roots;
 }
 
+/// What is to be called at the end of the innermost backward of this thread.
+class EndOfBackward {
+ public:
+  EndOfBackward() : outer_(std::exchange(innermost, this)) {}
+  ~EndOfBackward() {
+    innermost = outer_;
+    for (const auto& f : calls_) f();
+  }
+  static constinit thread_local EndOfBackward* innermost;
+  void add(std::function<void()> f) { calls_.push_back(std::move(f)); }
+
+ private:
+  EndOfBackward* outer_;
+  std::vector<std::function<void()>> calls_;
+};
+constinit thread_local EndOfBackward* EndOfBackward::innermost = nullptr;
+
 void run_backward(const Roots& roots, bool keep_graph, bool create_graph, const Plans* plans,
                   std::vector<Tensor>* captured) {
   SetGradEnabled mode(create_graph);
+  EndOfBackward end;
   QueueLoan queue;
   Task task{keep_graph, plans, captured, *queue};
   for (size_t i = 0; i < roots.edges.size(); ++i) send(task, roots.edges[i], roots.grads[i]);
@@ -276,6 +294,12 @@ std::vector<Edge> input_edges(const char* operation, const std::vector<Tensor>& 
 }
 
 }  // namespace
+
+void after_backward(std::function<void()> f) {
+  if (!EndOfBackward::innermost) return f();
+  EndOfBackward::innermost->add(std::move(f));
+}
+
 }  // namespace autograd
 
 std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs, GradOptions options,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -23,5 +24,12 @@ std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<T
 /// an empty list: pass nullopt for all).
 void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grad_outputs = {},
               BackwardOptions options = {}, const std::optional<std::vector<Tensor>>& inputs = {});
+
+namespace autograd {
+
+/// Calls f when the backward that is running on this thread ends, also if it throws; at once if none is running.
+void after_backward(std::function<void()> f);
+
+}  // namespace autograd
 
 }  // namespace farro

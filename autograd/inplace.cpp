@@ -94,6 +94,12 @@ std::vector<Tensor> live_views(const Tensor& base) {
   return views;
 }
 
+void check_permitted(const AutogradMeta& meta, const char* operation) {
+  if (FARRO_UNLIKELY(!meta.no_inplace.empty())) {
+    fail<GradError>(operation, "{} can't be changed in place; clone it first", meta.no_inplace);
+  }
+}
+
 /// Views see the base's new history as strided reads of it.
 void renew_views(const Tensor& base) {
   for (const Tensor& view : live_views(base)) {
@@ -169,8 +175,11 @@ void check_inplace(const Tensor& self, const char* operation, bool others_requir
     fail<GradError>(operation, "a leaf that requires grad can't be changed in place; use NoGrad");
   }
   const auto& meta = self.impl()->meta;
-  if (!meta || !meta->base.defined()) return;
+  if (!meta) return;
+  check_permitted(*meta, operation);
+  if (!meta->base.defined()) return;
   const Tensor& base = meta->base;
+  check_permitted(*base.impl()->meta, operation);
   if (base.is_leaf() && base.requires_grad()) {
     fail<GradError>(operation, "a view of a leaf that requires grad can't be changed in place; use NoGrad");
   }
