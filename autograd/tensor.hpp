@@ -78,6 +78,10 @@ class Tensor {
     return static_cast<T*>(checked()->array.data);
   }
   void* data_ptr() const { return checked()->array.data; }
+  /// A Kokkos view of the elements, e.g. t.view_as<const double**, backends::OpenMP>(): unmanaged, strided, no copy.
+  /// Defined in view_bridge.hpp. TypeError, ShapeError or BackendError if dtype, rank or backend differ.
+  template <class DataType, class Backend>
+  auto view_as() const;
 
   // Values, copied to the host.
   /// The only element; ValueError if there is not exactly one.
