@@ -1,0 +1,108 @@
+#pragma once
+
+/// Between Kokkos views and tensors, without a copy. This header includes Kokkos.
+///
+///     Tensor t = from_view(field);                      // a view of any rank up to 8, any layout, managed or not
+///     auto v = t.view_as<double**, backends::OpenMP>(); // an unmanaged strided view of a tensor's elements
+///     dispatch(t, [&]<class Backend, class Scalar>() { auto v = t.view_as<Scalar*, Backend>(); … });
+
+#include <memory>
+#include <type_traits>
+
+#include <farro/autograd/tensor.hpp>
+#include <farro/backends/dispatch.hpp>
+
+namespace farro {
+
+namespace detail {
+
+/// The device of the backend with this execution space.
+template <class ExecutionSpace>
+Device device_of_space() {
+  Device device;
+  bool found = boost::hana::unpack(kBackends, [&](auto... types) {
+    return ((std::is_same_v<typename decltype(types)::type::ExecutionSpace, ExecutionSpace>
+                 ? (device = Device::of(decltype(types)::type::id), true)
+                 : false) ||
+            ...);
+  });
+  if (!found) {
+    fail<BackendError>("from_view", "no backend was built for the execution space {}", ExecutionSpace::name());
+  }
+  return device;
+}
+
+[[noreturn]] FARRO_COLD inline void wrong_view(const Tensor& tensor, DType dtype, int rank, std::string_view backend) {
+  if (tensor.dtype() != dtype) {
+    fail<TypeError>("view_as", "expected a tensor of {}, got {}", name_of(dtype), name_of(tensor.dtype()));
+  }
+  if (tensor.dim() != rank) {
+    fail<ShapeError>("view_as", "expected a tensor of {} dimensions, got shape {}", rank, to_string(tensor.sizes()));
+  }
+  fail<BackendError>("view_as", "expected a tensor on {}, got one on {}", backend, tensor.device().str());
+}
+
+}  // namespace detail
+
+/// A tensor over a view's elements, on the backend of its execution space: what either writes the other sees. Shares a
+/// managed view's allocation; the memory of an unmanaged one must outlive the tensor. A tensor over constant elements
+/// must not be written to. BackendError for a space without a backend.
+template <class DataType, class... Properties>
+Tensor from_view(const Kokkos::View<DataType, Properties...>& view) {
+  using View = Kokkos::View<DataType, Properties...>;
+  using Scalar = typename View::non_const_value_type;
+  constexpr int rank = static_cast<int>(View::rank);
+  static_assert(rank <= kMaxDims);
+  Dims sizes(rank, 0), strides(rank, 0);
+  int64_t span = 1;
+  for (int d = 0; d < rank; ++d) {
+    sizes[d] = static_cast<int64_t>(view.extent(static_cast<size_t>(d)));
+    strides[d] = static_cast<int64_t>(view.stride(static_cast<size_t>(d)));
+    span += (sizes[d] - 1) * strides[d];
+  }
+  if (sizes.product() == 0) span = 0;
+  Device device = detail::device_of_space<typename View::execution_space>();
+  auto* data = const_cast<Scalar*>(view.data());
+  auto owner = std::make_shared<View>(view);
+  TensorImpl* impl = new TensorImpl;
+  Tensor tensor{IntrusivePtr<TensorImpl>(impl)};
+  impl->storage = Storage::wrap(data, static_cast<size_t>(span) * sizeof(Scalar), device, std::move(owner));
+  impl->array = {data, dtype_of<Scalar>, device, sizes, strides};
+  impl->set_geometry(sizes, strides);
+  impl->inference = inference_mode_enabled();
+  return tensor;
+}
+
+/// Calls f.operator()<Backend, Scalar>() with the types of a tensor's device and dtype.
+template <class F>
+void dispatch(const Tensor& tensor, F&& f) {
+  dispatch(tensor.device(), tensor.dtype(), std::forward<F>(f));
+}
+
+template <class DataType, class Backend>
+auto Tensor::view_as() const {
+  using View = Kokkos::View<DataType, Kokkos::LayoutStride,
+                            Kokkos::Device<typename Backend::ExecutionSpace, typename Backend::MemorySpace>,
+                            Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  constexpr int rank = static_cast<int>(View::rank);
+  constexpr DType wanted = dtype_of<typename View::non_const_value_type>;
+  if (dtype() != wanted || dim() != rank || device().backend() != Backend::id) {
+    detail::wrong_view(*this, wanted, rank, Backend::name);
+  }
+  Kokkos::LayoutStride layout;
+  for (int d = 0; d < rank; ++d) {
+    layout.dimension[d] = static_cast<size_t>(sizes()[d]);
+    layout.stride[d] = static_cast<size_t>(strides()[d]);
+  }
+  View view(static_cast<typename View::pointer_type>(data_ptr()), layout);
+  for (int d = 0; d < rank; ++d) {
+    // Extents that DataType fixes, as in double[3][3], are the view's whatever the layout says.
+    if (static_cast<int64_t>(view.extent(static_cast<size_t>(d))) != sizes()[d]) {
+      fail<ShapeError>("view_as", "expected size {} in dimension {}, got shape {}", view.extent(static_cast<size_t>(d)),
+                       d, to_string(sizes()));
+    }
+  }
+  return view;
+}
+
+}  // namespace farro
