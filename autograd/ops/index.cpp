@@ -239,10 +239,7 @@ Tensor masked_select(const Tensor& x, const Tensor& mask) {
 Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value) {
   if (mask.dtype() != kBool) fail<TypeError>("masked_fill", "expected a bool mask, got {}", name_of(mask.dtype()));
   if (value.dim() != 0) fail<ShapeError>("masked_fill", "expected a 0-d value, got shape {}", to_string(value.sizes()));
-  Dims sizes = broadcast_shapes(x.sizes(), mask.sizes(), "masked_fill");
-  Tensor positions = to(autograd::nonzero_positions(expand(mask, sizes)), x.device());
-  Tensor values = expand(to(value, x.device(), x.dtype()), positions.sizes());
-  return autograd::written("MaskedFillBackward", expand(x, sizes), positions, {0, sizes.size(), 1}, values, false, 1);
+  return where(mask, to(value, x.device(), x.dtype()), x);
 }
 
 Tensor nonzero(const Tensor& x) {
