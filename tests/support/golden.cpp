@@ -12,12 +12,13 @@
 #include <nlohmann/json.hpp>
 
 #include <support/compare.hpp>
+#include <farro/io/safetensors.hpp>
 
 namespace farro::test {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Tensors = std::map<std::string, Tensor>;
+using Tensors = io::TensorMap;
 
 std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -25,34 +26,7 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-DType dtype_of_safetensors(const std::string& name) {
-  static const std::map<std::string, DType> names = {
-      {"F64", kFloat64}, {"F32", kFloat32}, {"F16", kFloat16}, {"BF16", kBFloat16},
-      {"I64", kInt64},   {"I32", kInt32},   {"I16", kInt16},   {"I8", kInt8},
-      {"U8", kUInt8},    {"BOOL", kBool}};
-  return names.at(name);
-}
-
 Dims dims(const Json& json) { return IntList(json.get<std::vector<int64_t>>()); }
-
-Tensors read_safetensors(const std::string& path) {
-  std::string bytes = read_file(path);
-  uint64_t header_size = 0;
-  std::memcpy(&header_size, bytes.data(), sizeof header_size);
-  Json header = Json::parse(bytes.substr(8, header_size));
-  Tensors tensors;
-  for (const auto& [name, entry] : header.items()) {
-    if (name == "__metadata__") continue;
-    Tensor t = empty(dims(entry["shape"]), dtype_of_safetensors(entry["dtype"]), "serial");
-    auto offsets = entry["data_offsets"].get<std::vector<size_t>>();
-    if (offsets[1] > offsets[0]) {
-      std::memcpy(t.data_ptr(), bytes.data() + 8 + header_size + offsets[0],
-                  offsets[1] - offsets[0]);
-    }
-    tensors.emplace(name, t);
-  }
-  return tensors;
-}
 
 /// Turns JSON into values; a tensor that stands twice in a case is one tensor.
 class Reader {
@@ -225,13 +199,16 @@ struct GoldenFile::Impl {
 GoldenFile::GoldenFile(const std::string& path) : impl_(std::make_unique<Impl>()) {
   impl_->json = Json::parse(read_file(path + ".json"));
   if (std::filesystem::exists(path + ".safetensors"))
-    impl_->tensors = read_safetensors(path + ".safetensors");
+    impl_->tensors = io::load_safetensors(path + ".safetensors", "serial");
 }
 GoldenFile::~GoldenFile() = default;
 GoldenFile::GoldenFile(GoldenFile&&) noexcept = default;
 
 size_t GoldenFile::size() const { return impl_->json["cases"].size(); }
-std::string GoldenFile::case_name(size_t i) const { return impl_->json["cases"][i]["case"]; }
+std::string GoldenFile::case_name(size_t i) const { return text(i, "case"); }
+std::string GoldenFile::text(size_t i, const std::string& part) const {
+  return impl_->json["cases"][i][part];
+}
 
 Case GoldenFile::read(size_t i, Device device) const {
   Reader reader(impl_->tensors, device);

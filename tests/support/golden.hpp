@@ -87,6 +87,8 @@ class GoldenFile {
 
   size_t size() const;
   std::string case_name(size_t i) const;
+  /// A text of a case, e.g. its "op".
+  std::string text(size_t i, const std::string& part) const;
   /// Tensors are fresh on each call.
   Case read(size_t i, Device device) const;
   /// A tensor by its key in the safetensors file.

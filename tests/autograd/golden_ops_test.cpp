@@ -1,0 +1,137 @@
+#include <catch2/catch_test_macros.hpp>
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+
+#include <autograd/golden_ops.hpp>
+#include <farro/backends/launch.hpp>
+
+using namespace farro;
+using namespace farro::test;
+
+namespace {
+
+/// What differs from PyTorch's numbers; empty if nothing does.
+std::string check(const OpResult& result, const Case& c, const Tolerance& tolerance) {
+  std::string text = difference(result.output, c["output"], tolerance);
+  if (!text.empty()) return "output: " + text;
+  std::vector<Tensor> got = flatten(result.output), expected = flatten(c["output"]);
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (got[i].requires_grad() != expected[i].requires_grad()) {
+      return fmt::format("output {}: expected requires_grad to be {}", i,
+                         expected[i].requires_grad());
+    }
+  }
+  if (!c.has("grad_inputs")) return "";
+  std::vector<Tensor> gradients = flatten(c["grad_inputs"], true);
+  if (result.grad_inputs.size() != gradients.size()) {
+    return fmt::format("expected {} gradients, got {}", gradients.size(),
+                       result.grad_inputs.size());
+  }
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    text = difference(result.grad_inputs[i], gradients[i], tolerance);
+    if (!text.empty()) return fmt::format("gradient of input {}: {}", i, text);
+  }
+  return "";
+}
+
+struct Coverage {
+  int cases = 0, found = 0;
+  std::set<std::string> ops;
+  std::map<std::string, int> lacking;          // operations that Farro does not have
+  std::map<std::string, std::string> skipped;  // by case: why it could not be run
+};
+
+/// Calls f(entry, file, number of the case, name) for every case whose operation is in the table.
+template <class F>
+Coverage for_each_case(F f) {
+  Coverage coverage;
+  for (const std::string& path : golden_files("ops")) {
+    GoldenFile file(path);
+    for (size_t i = 0; i < file.size(); ++i) {
+      ++coverage.found;
+      std::string name = file.case_name(i);
+      std::string op = file.text(i, "op");
+      const OpEntry* entry = op_table().find(op);
+      if (!entry) {
+        ++coverage.lacking[op];
+        continue;
+      }
+      try {
+        f(*entry, file, i, name);
+        ++coverage.cases;
+        coverage.ops.insert(op);
+      } catch (const Unsupported& reason) {
+        coverage.skipped.emplace(name, reason.what());
+      }
+    }
+  }
+  return coverage;
+}
+
+void write_report(const Coverage& coverage) {
+  std::ofstream out(std::string(FARRO_TEST_OUTPUT_DIR) + "/golden_ops.txt");
+  out << fmt::format("{} of {} cases, {} operations\n", coverage.cases, coverage.found,
+                     coverage.ops.size());
+  for (const auto& [name, reason] : coverage.skipped)
+    out << fmt::format("skipped {}: {}\n", name, reason);
+  for (const auto& [op, count] : coverage.lacking)
+    out << fmt::format("lacking {} ({} cases)\n", op, count);
+}
+
+void compare_with_pytorch(Device device) {
+  Coverage coverage = for_each_case(
+      [&](const OpEntry& entry, const GoldenFile& file, size_t i, const std::string& name) {
+        Case c = file.read(i, device);
+        INFO(name << " on " << device.str());
+        std::string text;
+        try {
+          text = check(run_op(entry, c), c, entry.tolerance);
+        } catch (const Unsupported&) {
+          throw;
+        } catch (const std::exception& error) {
+          text = error.what();
+        }
+        CHECK(text == "");
+      });
+  WARN(fmt::format("{} of {} golden cases, {} operations on {}; {} skipped, {} operations lacking",
+                   coverage.cases, coverage.found, coverage.ops.size(), device.str(),
+                   coverage.skipped.size(), coverage.lacking.size()));
+  write_report(coverage);
+  if (!std::getenv("FARRO_GOLDEN_DIR")) {
+    // So that cases can't fall away unseen.
+    CHECK(coverage.cases >= 1);
+    CHECK(coverage.ops.size() >= 1);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("operations and their gradients agree with PyTorch's", "[golden][A18][A19]") {
+  for_each_device(compare_with_pytorch);
+}
+
+TEST_CASE("the plain kernels of operations agree with PyTorch's", "[golden]") {
+  ReferenceKernels reference;
+  compare_with_pytorch("serial");
+}
+
+TEST_CASE("operations and their gradients have the same bits on Serial and OpenMP",
+          "[golden][bits][A20]") {
+  if (!is_available("openmp")) SKIP("OpenMP was not built");
+  for_each_case(
+      [&](const OpEntry& entry, const GoldenFile& file, size_t i, const std::string& name) {
+        OpResult serial = run_op(entry, file.read(i, "serial")),
+                 openmp = run_op(entry, file.read(i, "openmp"));
+        std::vector<Tensor> a = flatten(serial.output), b = flatten(openmp.output);
+        a.insert(a.end(), serial.grad_inputs.begin(), serial.grad_inputs.end());
+        b.insert(b.end(), openmp.grad_inputs.begin(), openmp.grad_inputs.end());
+        bool same = a.size() == b.size();
+        for (size_t k = 0; same && k < a.size(); ++k) same = bitwise_equal(a[k], b[k]);
+        INFO(name);
+        CHECK(same);
+      });
+}
