@@ -8,6 +8,7 @@
 #include <backends/dense.hpp>
 
 using namespace farro;
+namespace test = farro::test::dense;
 using test::Array;
 
 namespace {
