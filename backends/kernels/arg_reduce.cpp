@@ -20,6 +20,12 @@ bool better(T x, T best) {
 /// The best of n elements side by side: its value first, over independent slots, then the first place that has it.
 template <class T, bool Largest>
 void best_of(const T* x, int64_t n, int64_t first, T& value, int64_t& index) {
+  if (n <= 64) {
+    for (int64_t i = 0; i < n; ++i) {
+      if (first + i == 0 || better<T, Largest>(x[i], value)) value = x[i], index = first + i;
+    }
+    return;
+  }
   constexpr int slots = 32;
   T best[slots];
   std::fill_n(best, slots, x[0]);

@@ -1,12 +1,13 @@
 #pragma once
 
-/// Internal to host kernels: loops over rows of T in SIMD packs, with partial results in a fixed number of lanes, so that
-/// the bits do not depend on the width of the processor's registers.
+/// Internal to host kernels: loops over rows of T in SIMD packs. Partial results are kept in a fixed number of lanes, so
+/// that the bits do not depend on the width of the processor's registers.
 
 #include <xsimd/xsimd.hpp>
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <new>
 
 #include <farro/backends/config.hpp>
@@ -17,100 +18,150 @@ template <class T>
 using Pack = xsimd::batch<T>;
 template <class T>
 inline constexpr int64_t kPackSize = static_cast<int64_t>(Pack<T>::size);
-/// Lanes of partial sums: 64 bytes times 4.
+/// Lanes of partial results: 128 bytes.
 template <class T>
-inline constexpr int kLanes = static_cast<int>(256 / sizeof(T));
+inline constexpr int64_t kLanes = static_cast<int64_t>(128 / sizeof(T));
 
-/// Calls f with the packs of rows at i, then once more for the elements left over, which are handed over in padded
-/// buffers: f(packs…) gives a pack that is stored in `out`.
+/// The first n (below a pack's size) elements, then zeros.
+template <class T>
+FARRO_INLINE Pack<T> load_first(const T* from, int64_t n) {
+#ifdef __AVX2__
+  if constexpr (sizeof(Pack<T>) == 32 && std::is_floating_point_v<T>) {
+    alignas(32) static constexpr int32_t mask[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
+    const int32_t* at = mask + 8 - n * static_cast<int64_t>(sizeof(T) / 4);
+    __m256i m = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
+    if constexpr (sizeof(T) == 4) {
+      return Pack<T>(_mm256_maskload_ps(from, m));
+    } else {
+      return Pack<T>(_mm256_maskload_pd(from, m));
+    }
+  }
+#endif
+  alignas(64) T buffer[static_cast<size_t>(kPackSize<T>)] = {};
+  for (int64_t k = 0; k < n; ++k) buffer[k] = from[k];
+  return Pack<T>::load_aligned(buffer);
+}
+
+/// Stores the first n (below a pack's size) elements.
+template <class T>
+FARRO_INLINE void store_first(T* to, Pack<T> value, int64_t n) {
+  alignas(64) T buffer[static_cast<size_t>(kPackSize<T>)];
+  value.store_aligned(buffer);
+  const T* from = buffer;
+#pragma GCC unroll 4
+  for (int64_t piece = kPackSize<T> / 2; piece > 0; piece /= 2) {
+    if ((n & piece) == 0) continue;
+    std::memcpy(to, from, static_cast<size_t>(piece) * sizeof(T));
+    to += piece;
+    from += piece;
+  }
+}
+
+/// `value` in the first n lanes, `other` in the rest.
+template <class T>
+FARRO_INLINE Pack<T> keep_first(Pack<T> value, int64_t n, T other) {
+  alignas(64) static constexpr auto numbers = [] {
+    std::array<T, static_cast<size_t>(kPackSize<T>)> result{};
+    for (size_t k = 0; k < result.size(); ++k) result[k] = static_cast<T>(k);
+    return result;
+  }();
+  return xsimd::select(Pack<T>::load_aligned(numbers.data()) < Pack<T>(static_cast<T>(n)), value, Pack<T>(other));
+}
+
+/// out[i] = f(in[i]…), in packs.
 template <class T, class F, class... In>
 FARRO_INLINE void map_row(int64_t n, T* out, const F& f, const In*... in) {
   constexpr int64_t width = kPackSize<T>;
   int64_t i = 0;
   for (; i + width <= n; i += width) f(Pack<T>::load_unaligned(in + i)...).store_unaligned(out + i);
-  if (i < n) {
-    int64_t rest = n - i;
-    auto padded = [rest](const T* x) {
-      alignas(64) T buffer[static_cast<size_t>(width)] = {};
-      for (int64_t k = 0; k < rest; ++k) buffer[k] = x[k];
-      return Pack<T>::load_aligned(buffer);
-    };
-    alignas(64) T result[static_cast<size_t>(width)];
-    f(padded(in + i)...).store_aligned(result);
-    for (int64_t k = 0; k < rest; ++k) out[i + k] = result[k];
-  }
+  if (i < n) store_first(out + i, f(load_first(in + i, n - i)...), n - i);
 }
 
-/// Sums (or maxima…) over a row: slot i mod kLanes takes combine(slot, f(packs at i…)), elements past the end count as
-/// `identity`, and the slots are combined by halving.
-template <class T, class Combine, class F, class... In>
-FARRO_INLINE T fold_row(int64_t n, T identity, const Combine& combine, const F& f, const In*... in) {
-  constexpr int64_t width = kPackSize<T>;
-  constexpr int packs = static_cast<int>(kLanes<T> / width);
-  Pack<T> slots[packs];
-  for (int k = 0; k < packs; ++k) slots[k] = Pack<T>(identity);
-  int64_t i = 0;
-  for (; i + kLanes<T> <= n; i += kLanes<T>) {
-#pragma GCC unroll 16
-    for (int k = 0; k < packs; ++k) slots[k] = combine(slots[k], f(Pack<T>::load_unaligned(in + i + k * width)...));
-  }
-  alignas(64) T lanes[kLanes<T>];
-  for (int k = 0; i < n; ++k, i += width) {
-    if (i + width <= n) {
-      slots[k] = combine(slots[k], f(Pack<T>::load_unaligned(in + i)...));
-      continue;
-    }
-    int64_t rest = n - i;
-    auto padded = [rest](const T* x) {
-      alignas(64) T buffer[static_cast<size_t>(width)] = {};
-      for (int64_t j = 0; j < rest; ++j) buffer[j] = x[j];
-      return Pack<T>::load_aligned(buffer);
-    };
-    f(padded(in + i)...).store_aligned(lanes);
-    for (int64_t j = rest; j < width; ++j) lanes[j] = identity;
-    slots[k] = combine(slots[k], Pack<T>::load_aligned(lanes));
-  }
-  for (int half = packs / 2; half > 0; half /= 2) {
-    for (int k = 0; k < half; ++k) slots[k] = combine(slots[k], slots[k + half]);
-  }
-  // The halves of one pack, again as packs of which only the lower lanes count.
-  slots[0].store_aligned(lanes);
-  for (int64_t half = width / 2; half > 0; half /= 2) {
-    for (int64_t j = 0; j < width; ++j) lanes[width + j] = lanes[j + half < width ? j + half : j];
-    combine(Pack<T>::load_aligned(lanes), Pack<T>::load_aligned(lanes + width)).store_aligned(lanes);
+struct Add {
+  template <class P>
+  FARRO_INLINE P operator()(P a, P b) const { return a + b; }
+};
+/// The larger one; a NaN wins.
+struct Largest {
+  template <class T>
+  FARRO_INLINE Pack<T> operator()(Pack<T> a, Pack<T> b) const { return xsimd::select((a > b) | !(a == a), a, b); }
+  template <class T>
+    requires std::is_floating_point_v<T>
+  FARRO_INLINE T operator()(T a, T b) const { return a > b || a != a ? a : b; }
+};
+
+/// Combines the lanes of a pack by halving.
+template <class T, class Combine>
+FARRO_INLINE T fold_pack(Pack<T> value, const Combine& combine) {
+  alignas(64) T lanes[static_cast<size_t>(kPackSize<T>)];
+  value.store_aligned(lanes);
+#pragma GCC unroll 4
+  for (int64_t half = kPackSize<T> / 2; half > 0; half /= 2) {
+#pragma GCC unroll 8
+    for (int64_t k = 0; k < half; ++k) lanes[k] = combine(lanes[k], lanes[k + half]);
   }
   return lanes[0];
+}
+
+/// Sums (or maxima…) over a row: slot i mod Lanes takes combine(slot, f(in[i]…)), and the slots are combined by halving.
+template <int64_t Lanes, class T, class Combine, class F, class... In>
+FARRO_INLINE T fold_lanes(int64_t n, T identity, const Combine& combine, const F& f, const In*... in) {
+  constexpr int64_t width = kPackSize<T>, packs = Lanes / width;
+  Pack<T> slots[packs];
+  for (int64_t k = 0; k < packs; ++k) slots[k] = Pack<T>(identity);
+  int64_t i = 0;
+  for (; i + Lanes <= n; i += Lanes) {
+#pragma GCC unroll 8
+    for (int64_t k = 0; k < packs; ++k) slots[k] = combine(slots[k], f(Pack<T>::load_unaligned(in + i + k * width)...));
+  }
+#pragma GCC unroll 8
+  for (int64_t k = 0; k < packs; ++k, i += width) {
+    if (i + width <= n) {
+      slots[k] = combine(slots[k], f(Pack<T>::load_unaligned(in + i)...));
+    } else {
+      if (i < n) slots[k] = combine(slots[k], keep_first(f(load_first(in + i, n - i)...), n - i, identity));
+      break;
+    }
+  }
+#pragma GCC unroll 4
+  for (int64_t half = packs / 2; half > 0; half /= 2) {
+    for (int64_t k = 0; k < half; ++k) slots[k] = combine(slots[k], slots[k + half]);
+  }
+  return fold_pack(slots[0], combine);
+}
+
+template <class T, class Combine, class F, class... In>
+FARRO_INLINE T fold_row(int64_t n, T identity, const Combine& combine, const F& f, const In*... in) {
+  return fold_lanes<kLanes<T>>(n, identity, combine, f, in...);
 }
 
 /// Q sums at once over many stretches: lanes in T, flushed into double totals after a few thousand elements.
 template <class T, int Q>
 class LaneSums {
  public:
+  LaneSums() { clear(); }
+
   /// Adds f(packs of the inputs…), a std::array of Q packs, over n elements.
   template <class F, class... In>
   FARRO_INLINE void add(int64_t n, const F& f, const In*... in) {
     constexpr int64_t width = kPackSize<T>;
     int64_t i = 0;
-    for (; i + kStep <= n; i += kStep) {
-#pragma GCC unroll 16
-      for (int k = 0; k < kPacks; ++k) accumulate(k, f(Pack<T>::load_unaligned(in + i + k * width)...));
+    for (; i + kLanes<T> <= n; i += kLanes<T>) {
+#pragma GCC unroll 8
+      for (int64_t k = 0; k < kPacks; ++k) accumulate(k, f(Pack<T>::load_unaligned(in + i + k * width)...));
     }
-    for (int k = 0; i + width <= n; ++k, i += width) accumulate(k, f(Pack<T>::load_unaligned(in + i)...));
-    if (i < n) {
-      int64_t rest = n - i;
-      auto padded = [rest](const T* x) {
-        alignas(64) T buffer[static_cast<size_t>(width)] = {};
-        for (int64_t k = 0; k < rest; ++k) buffer[k] = x[k];
-        return Pack<T>::load_aligned(buffer);
-      };
-      auto values = f(padded(in + i)...);
-      for (int q = 0; q < Q; ++q) {
-        alignas(64) T lanes[static_cast<size_t>(width)];
-        values[static_cast<size_t>(q)].store_aligned(lanes);
-        for (int64_t k = rest; k < width; ++k) lanes[k] = T(0);
-        values[static_cast<size_t>(q)] = Pack<T>::load_aligned(lanes);
+#pragma GCC unroll 8
+    for (int64_t k = 0; k < kPacks; ++k, i += width) {
+      if (i + width <= n) {
+        accumulate(k, f(Pack<T>::load_unaligned(in + i)...));
+      } else {
+        if (i < n) {
+          auto values = f(load_first(in + i, n - i)...);
+          for (auto& value : values) value = keep_first(value, n - i, T(0));
+          accumulate(k, values);
+        }
+        break;
       }
-      accumulate(kPacks - 1, values);
     }
     pending_ += n;
     if (pending_ >= 8192) flush();
@@ -121,35 +172,29 @@ class LaneSums {
   }
 
  private:
-  static constexpr int64_t kStep = 128 / sizeof(T);
-  static constexpr int kPacks = static_cast<int>(kStep / kPackSize<T>);
+  static constexpr int64_t kPacks = kLanes<T> / kPackSize<T>;
 
-  FARRO_INLINE void accumulate(int k, const std::array<Pack<T>, Q>& values) {
+  FARRO_INLINE void accumulate(int64_t k, const std::array<Pack<T>, Q>& values) {
     for (int q = 0; q < Q; ++q) slots_[q][k] += values[static_cast<size_t>(q)];
+  }
+  void clear() {
+    for (int q = 0; q < Q; ++q) {
+      for (int64_t k = 0; k < kPacks; ++k) slots_[q][k] = Pack<T>(T(0));
+    }
   }
   void flush() {
     if (pending_ == 0) return;
     pending_ = 0;
     for (int q = 0; q < Q; ++q) {
-      alignas(64) T lanes[kStep];
-      for (int k = 0; k < kPacks; ++k) {
-        slots_[q][k].store_aligned(lanes + k * kPackSize<T>);
-        slots_[q][k] = Pack<T>(T(0));
+      for (int64_t half = kPacks / 2; half > 0; half /= 2) {
+        for (int64_t k = 0; k < half; ++k) slots_[q][k] += slots_[q][k + half];
       }
-      double sum = 0;
-      for (int64_t j = 0; j < kStep; ++j) sum += static_cast<double>(lanes[j]);
-      totals_[q] += sum;
+      totals_[q] += static_cast<double>(fold_pack(slots_[q][0], Add()));
     }
+    clear();
   }
 
-  struct Zero : Pack<T> {
-    Zero() : Pack<T>(T(0)) {}
-    Zero& operator=(const Pack<T>& other) {
-      Pack<T>::operator=(other);
-      return *this;
-    }
-  };
-  Zero slots_[Q][kPacks];
+  Pack<T> slots_[Q][kPacks];
   double totals_[Q] = {};
   int64_t pending_ = 0;
 };
@@ -162,15 +207,6 @@ struct AlignedBuffer {
   AlignedBuffer(const AlignedBuffer&) = delete;
   ~AlignedBuffer() { ::operator delete(data, std::align_val_t(64)); }
   T* data;
-};
-
-struct Add {
-  template <class P>
-  P operator()(P a, P b) const { return a + b; }
-};
-struct Largest {
-  template <class P>
-  P operator()(P a, P b) const { return xsimd::select((a > b) | !(a == a), a, b); }
 };
 
 }  // namespace farro::kernels

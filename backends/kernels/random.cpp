@@ -2,6 +2,7 @@
 
 #include <farro/backends/dispatch_dtype.hpp>
 #include <farro/backends/kernels/lanes.hpp>
+#include <farro/backends/kernels/philox_words.hpp>
 #include <farro/backends/launch.hpp>
 
 #include <algorithm>
@@ -12,47 +13,8 @@ namespace {
 
 /// Elements that a body works on at once; their words fit the first-level cache.
 constexpr int64_t kChunk = 2048;
-constexpr int kBlocks = 16;
 
-/// One round of Philox for kBlocks counters side by side, which the compiler turns into vector code.
-struct Counters {
-  uint32_t c[4][kBlocks];
-};
-
-FARRO_INLINE void round(Counters& x, uint32_t k0, uint32_t k1) {
-  for (int l = 0; l < kBlocks; ++l) {
-    uint64_t p0 = uint64_t{0xD2511F53u} * x.c[0][l], p1 = uint64_t{0xCD9E8D57u} * x.c[2][l];
-    uint32_t n0 = static_cast<uint32_t>(p1 >> 32) ^ x.c[1][l] ^ k0;
-    uint32_t n2 = static_cast<uint32_t>(p0 >> 32) ^ x.c[3][l] ^ k1;
-    x.c[1][l] = static_cast<uint32_t>(p1);
-    x.c[3][l] = static_cast<uint32_t>(p0);
-    x.c[0][l] = n0;
-    x.c[2][l] = n2;
-  }
-}
-
-/// The words of `blocks` (a multiple of kBlocks) blocks from `first` on: word i % 4 of block first + i / 4 at i.
-void words_of(const Philox& random, uint64_t first, int64_t blocks, uint32_t* words) {
-  for (int64_t b = 0; b < blocks; b += kBlocks) {
-    Counters x;
-    for (int l = 0; l < kBlocks; ++l) {
-      uint64_t block = first + static_cast<uint64_t>(b + l);
-      x.c[0][l] = static_cast<uint32_t>(block);
-      x.c[1][l] = static_cast<uint32_t>(block >> 32);
-      x.c[2][l] = static_cast<uint32_t>(random.operation);
-      x.c[3][l] = static_cast<uint32_t>(random.operation >> 32);
-    }
-    uint32_t k0 = static_cast<uint32_t>(random.seed), k1 = static_cast<uint32_t>(random.seed >> 32);
-    for (int r = 0; r < 10; ++r) {
-      round(x, k0, k1);
-      k0 += 0x9E3779B9u;
-      k1 += 0xBB67AE85u;
-    }
-    for (int l = 0; l < kBlocks; ++l) {
-      for (int w = 0; w < 4; ++w) words[4 * (b + l) + w] = x.c[w][l];
-    }
-  }
-}
+int64_t whole(int64_t blocks) { return (blocks + kPhiloxBlocks - 1) / kPhiloxBlocks * kPhiloxBlocks; }
 
 /// Fills `out` chunk by chunk: make(words, n, to) gives n elements of T from n·words_each words.
 template <class T, class Make>
@@ -63,7 +25,7 @@ void fill(const char* label, const ArrayView& out, const Philox& random, int wor
     alignas(64) uint32_t words[2 * kChunk];
     alignas(64) T buffer[kChunk];
     int64_t n = end - begin, blocks = (n * words_each + 3) / 4;
-    words_of(random, static_cast<uint64_t>(begin * words_each / 4), (blocks + kBlocks - 1) / kBlocks * kBlocks, words);
+    philox_words(random, static_cast<uint64_t>(begin * words_each / 4), whole(blocks), words);
     T* to = in_place && n == kChunk ? out.as<T>() + begin : buffer;
     make(words, n, to);
     if (to == buffer) write_run(out.data, out.dtype, walk, begin, n, buffer);
@@ -163,7 +125,7 @@ void fill_permutation(int64_t* out, int64_t n, const Philox& random) {
   uint32_t words[2 * kChunk];
   for (int64_t i = 0; i < n - 1; ++i) {
     int64_t at = i % kChunk;
-    if (at == 0) words_of(random, static_cast<uint64_t>(i / 2), kChunk / 2, words);
+    if (at == 0) philox_words(random, static_cast<uint64_t>(i / 2), kChunk / 2, words);
     uint64_t x = (uint64_t{words[2 * at + 1]} << 32) | words[2 * at];
     std::swap(out[i], out[i + static_cast<int64_t>(multiply_high(x, static_cast<uint64_t>(n - i)))]);
   }
@@ -178,7 +140,7 @@ void dropout(const ArrayView& out, const ArrayView& in, const Philox& random, do
       alignas(64) uint32_t words[kChunk];
       alignas(64) T buffer[kChunk], result[kChunk];
       int64_t n = end - begin;
-      words_of(random, static_cast<uint64_t>(begin / 4), (n + 4 * kBlocks - 1) / (4 * kBlocks) * kBlocks, words);
+      philox_words(random, static_cast<uint64_t>(begin / 4), whole((n + 3) / 4), words);
       const T* x = as_run(at(in.data, in.dtype, begin), in.dtype, n, buffer);
       bool native = out.dtype == dtype_of<T>;
       T* y = native ? out.as<T>() + begin : result;

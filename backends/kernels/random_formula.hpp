@@ -38,9 +38,14 @@ FARRO_FUNCTION inline double unit_double(uint32_t low, uint32_t high) {
 
 /// The upper 64 bits of a 128-bit product.
 FARRO_FUNCTION inline uint64_t multiply_high(uint64_t a, uint64_t b) {
+#ifdef __SIZEOF_INT128__
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<uint64_t>(static_cast<Wide>(a) * b >> 64);
+#else
   uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
   uint64_t middle = a1 * b0 + (a0 * b0 >> 32), other = a0 * b1 + (middle & 0xffffffffu);
   return a1 * b1 + (middle >> 32) + (other >> 32);
+#endif
 }
 
 /// Words below it are successes.

@@ -1,10 +1,10 @@
 #include <farro/backends/kernels/reduce_plan.hpp>
 
 #include <farro/backends/dispatch_dtype.hpp>
+#include <farro/backends/kernels/copy.hpp>
+#include <farro/backends/kernels/lanes.hpp>
 #include <farro/backends/launch.hpp>
 #include <farro/backends/memory.hpp>
-
-#include <xsimd/xsimd.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -16,23 +16,34 @@
 namespace farro::kernels {
 namespace {
 
+inline constexpr int64_t kSlots = 16;
+/// Elements of the tile of a column reduction: a page for each slot.
 template <class T>
-inline constexpr int kSlots = sizeof(T) == 4 ? 64 : 32;
-/// Elements of the tile of a column reduction.
-inline constexpr int64_t kTile = 4096;
+inline constexpr int64_t kTile = static_cast<int64_t>(65536 / sizeof(T));
 
-template <class T>
-using Pack = xsimd::batch<T>;
+/// The reductions on numbers and on packs.
+template <class Op>
+struct Combined {
+  template <class T>
+  FARRO_INLINE T operator()(T a, T b) const {
+    return Op::combine(a, b);
+  }
+  template <class T>
+  FARRO_INLINE Pack<T> operator()(Pack<T> a, Pack<T> b) const {
+    return pack(Op(), a, b);
+  }
 
-template <class T>
-Pack<T> combine(SumOf<T>, Pack<T> a, Pack<T> b) { return a + b; }
-template <class T>
-Pack<T> combine(ProdOf<T>, Pack<T> a, Pack<T> b) { return a * b; }
-// xsimd 8's != is false for NaN, hence !(a == a).
-template <class T>
-Pack<T> combine(MaxOf<T>, Pack<T> a, Pack<T> b) { return xsimd::select((a > b) | !(a == a), a, b); }
-template <class T>
-Pack<T> combine(MinOf<T>, Pack<T> a, Pack<T> b) { return xsimd::select((a < b) | !(a == a), a, b); }
+ private:
+  template <class T>
+  static Pack<T> pack(SumOf<T>, Pack<T> a, Pack<T> b) { return a + b; }
+  template <class T>
+  static Pack<T> pack(ProdOf<T>, Pack<T> a, Pack<T> b) { return a * b; }
+  // xsimd 8's != is false for NaN, hence !(a == a).
+  template <class T>
+  static Pack<T> pack(MaxOf<T>, Pack<T> a, Pack<T> b) { return xsimd::select((a > b) | !(a == a), a, b); }
+  template <class T>
+  static Pack<T> pack(MinOf<T>, Pack<T> a, Pack<T> b) { return xsimd::select((a < b) | !(a == a), a, b); }
+};
 
 template <class T>
 Pack<T> apply(AsIs<T>, Pack<T> x, Pack<T>) { return x; }
@@ -55,36 +66,14 @@ T tree(T* x, int64_t n) {
 /// One block of a row.
 template <class T, class Op, class Transform>
 T reduce_row(const T* x, int64_t n, T centre) {
-  constexpr int slots = kSlots<T>, width = static_cast<int>(Pack<T>::size), packs = slots / width;
-  alignas(64) T partial[slots];
-  if (n <= slots) {
-    for (int64_t i = 0; i < n; ++i) partial[i] = Transform()(x[i], centre);
-    return tree<T, Op>(partial, n);
-  }
-  Pack<T> sums[packs];
   Pack<T> c(centre);
-  for (int k = 0; k < packs; ++k) sums[k] = apply(Transform(), Pack<T>::load_unaligned(x + k * width), c);
-  int64_t i = slots;
-  for (; i + slots <= n; i += slots) {
-#pragma GCC unroll 16
-    for (int k = 0; k < packs; ++k) {
-      sums[k] = combine(Op(), sums[k], apply(Transform(), Pack<T>::load_unaligned(x + i + k * width), c));
-    }
-  }
-  for (int k = 0; k < packs; ++k) sums[k].store_aligned(partial + k * width);
-  for (int64_t j = 0; i + j < n; ++j) partial[j] = Op::combine(partial[j], Transform()(x[i + j], centre));
-  return tree<T, Op>(partial, slots);
+  return fold_lanes<kSlots>(n, Op::identity(), Combined<Op>(), [c](Pack<T> v) { return apply(Transform(), v, c); }, x);
 }
 
 /// to[i] = combine(to[i], from[i])
 template <class T, class Op>
 void combine_into(T* to, const T* from, int64_t n) {
-  constexpr int64_t width = Pack<T>::size;
-  int64_t i = 0;
-  for (; i + width <= n; i += width) {
-    combine(Op(), Pack<T>::load_unaligned(to + i), Pack<T>::load_unaligned(from + i)).store_unaligned(to + i);
-  }
-  for (; i < n; ++i) to[i] = Op::combine(to[i], from[i]);
+  map_row(n, to, Combined<Op>(), const_cast<const T*>(to), from);
 }
 
 /// Rows [begin, end) of `columns` neighbouring outputs; element r lies at r's offset of the walk. Leaves the results in
@@ -92,23 +81,22 @@ void combine_into(T* to, const T* from, int64_t n) {
 template <class T, class Op, class Transform>
 void reduce_columns(const ReduceJob<T>& job, int64_t base, int64_t begin, int64_t end, int64_t columns,
                     const T* centre, T* tile) {
-  constexpr int slots = kSlots<T>;
-  alignas(64) T buffer[kTile];
+  alignas(64) T buffer[kTile<T>];
   int64_t count = end - begin;
   for (int64_t r = 0; r < count; ++r) {
     const T* x = as_run(at(job.in, job.in_dtype, base + job.plan.reduced.offset(begin + r)), job.in_dtype, columns, buffer);
-    T* to = tile + (r % slots) * columns;
+    T* to = tile + (r % kSlots) * columns;
     if constexpr (!Transform::identity) {
       for (int64_t c = 0; c < columns; ++c) buffer[c] = Transform()(x[c], centre ? centre[c] : T(0));
       x = buffer;
     }
-    if (r < slots) {
+    if (r < kSlots) {
       std::copy_n(x, columns, to);
     } else {
       combine_into<T, Op>(to, x, columns);
     }
   }
-  int64_t n = std::min<int64_t>(count, slots);
+  int64_t n = std::min(count, kSlots);
   for (int64_t half = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)) / 2); half > 0; half /= 2) {
     for (int64_t i = 0; i + half < n; ++i) combine_into<T, Op>(tile + i * columns, tile + (i + half) * columns, columns);
     n = std::min(n, half);
@@ -196,12 +184,12 @@ void run_columns(const char* label, const ReduceJob<T>& job, const Results<T, Op
   const ReducePlan& plan = job.plan;
   int64_t blocks = results.blocks(), inner = plan.kept.inner_size();
   int64_t length = std::min(plan.length, kReduceBlock);
-  int64_t width = std::max<int64_t>(kTile / std::min<int64_t>(length, kSlots<T>), 1);
+  int64_t width = std::max<int64_t>(kTile<T> / std::min<int64_t>(length, kSlots), 1);
   // Outputs of one inner stretch are cut into tiles of equal work.
   int64_t tiles = (inner + width - 1) / width, stretches = plan.outputs / inner;
   double cost = static_cast<double>(length * std::min(width, inner)) * 0.25;
   parallel_blocks(job.device, label, {stretches * tiles * blocks, 1, cost}, [&](int64_t begin, int64_t end) {
-    alignas(64) T tile[kTile + 64];
+    alignas(64) T tile[kTile<T>];
     for (int64_t item = begin; item < end; ++item) {
       int64_t block = item % blocks, t = item / blocks % tiles, stretch = item / blocks / tiles;
       int64_t column = t * width, columns = std::min(width, inner - column), o = stretch * inner + column;
@@ -223,6 +211,28 @@ struct FillResult {
 };
 
 template <class T, template <class> class Op, template <class> class Transform>
+void run(const char* label, const ReduceJob<T>& job);
+
+/// Runs on a copy whose rows are contiguous.
+template <class T, template <class> class Op, template <class> class Transform>
+void run_straightened(const char* label, const ReduceJob<T>& job) {
+  ArrayView from{const_cast<void*>(job.in), job.in_dtype, job.device, job.plan.kept.sizes, job.plan.kept.strides};
+  for (int d = 0; d < job.plan.reduced.sizes.size(); ++d) {
+    from.sizes.push_back(job.plan.reduced.sizes[d]);
+    from.strides.push_back(job.plan.reduced.strides[d]);
+  }
+  IntrusivePtr<Storage> storage = Storage::allocate(static_cast<size_t>(from.numel()) * sizeof(T), job.device);
+  ArrayView straight{storage->data(), dtype_of<T>, job.device, from.sizes, contiguous_strides(from.sizes)};
+  copy(straight, from);
+  ReduceJob<T> again = job;
+  again.in = straight.data;
+  again.in_dtype = straight.dtype;
+  again.plan.kept = Walk({job.plan.outputs}, {job.plan.length});
+  again.plan.reduced = Walk({job.plan.length}, {1});
+  run<T, Op, Transform>(label, again);
+}
+
+template <class T, template <class> class Op, template <class> class Transform>
 void run(const char* label, const ReduceJob<T>& job) {
   const ReducePlan& plan = job.plan;
   if (plan.outputs == 0) return;
@@ -235,9 +245,14 @@ void run(const char* label, const ReduceJob<T>& job) {
     reduce_reference<T, Op, Transform>(label, job);
     return;
   }
-  Results<T, Op<T>> results(job);
   bool columns = plan.kept.inner_size() >= 4 && plan.kept.inner_stride() == 1 &&
                  !(plan.reduced.inner_stride() == 1 && plan.reduced.inner_size() > 1);
+  // Rows that lie across memory are put straight first: a gather would touch each cache line again and again.
+  if (!columns && plan.length > 1 && plan.reduced.inner_stride() > 4 && plan.length * plan.outputs > 4096) {
+    run_straightened<T, Op, Transform>(label, job);
+    return;
+  }
+  Results<T, Op<T>> results(job);
   if (columns) {
     run_columns<T, Op<T>, Transform<T>>(label, job, results);
   } else {
