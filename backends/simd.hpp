@@ -8,11 +8,11 @@
 
 #include <xsimd/xsimd.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
 #include <farro/backends/config.hpp>
+#include <farro/backends/scalar_math.hpp>
 
 namespace farro {
 
@@ -36,22 +36,12 @@ struct PackOf<double> {
 template <class T>
 using Pack = typename simd::PackOf<T>::type;
 
-/// True for SIMD packs, false for numbers.
-template <class P>
-inline constexpr bool is_pack = false;
 template <class T, class A>
 inline constexpr bool is_pack<xsimd::batch<T, A>> = true;
 
 /// The elements in a Pack<T>.
 template <class T>
 inline constexpr int64_t pack_size = static_cast<int64_t>(sizeof(Pack<T>) / sizeof(T));
-
-/// condition ? a : b, element by element.
-template <class T>
-  requires std::is_arithmetic_v<T>
-FARRO_FUNCTION inline T select(bool condition, T a, T b) {
-  return condition ? a : b;
-}
 
 namespace simd {
 

@@ -2,8 +2,6 @@
 
 /// The functions of math.hpp on SIMD packs.
 
-#include <cmath>
-
 #include <farro/backends/simd.hpp>
 
 namespace farro::simd {
@@ -19,12 +17,12 @@ concept PackType = is_pack<P>;
 #define FARRO_PER_LANE(f)                                                        \
   template <PackType P>                                                          \
   FARRO_INLINE P f(const P& x) {                                                 \
-    return per_lane([](typename P::value_type v) { return std::f(v); }, x);      \
+    return per_lane([](typename P::value_type v) { return scalar::f(v); }, x);      \
   }
 #define FARRO_PER_LANE2(f)                                                                                 \
   template <PackType P>                                                                                    \
   FARRO_INLINE P f(const P& x, const P& y) {                                                               \
-    return per_lane([](typename P::value_type v, typename P::value_type w) { return std::f(v, w); }, x, y); \
+    return per_lane([](typename P::value_type v, typename P::value_type w) { return scalar::f(v, w); }, x, y); \
   }
 FARRO_FROM_XSIMD(abs)
 FARRO_FROM_XSIMD(sqrt)
@@ -56,7 +54,23 @@ FARRO_PER_LANE2(pow)
 FARRO_PER_LANE2(atan2)
 FARRO_PER_LANE2(hypot)
 FARRO_PER_LANE2(fmod)
+FARRO_PER_LANE2(remainder)
+FARRO_PER_LANE2(floor_divide)
+FARRO_PER_LANE(erfinv)
+FARRO_PER_LANE(lgamma)
 
+template <PackType P>
+FARRO_INLINE P copysign(const P& x, const P& y) {
+  return xsimd::copysign(x, y);
+}
+
+/// The quotient rounded towards 0.
+template <PackType P>
+FARRO_INLINE P trunc_divide(const P& x, const P& y) {
+  return xsimd::trunc(x / y);
+}
+
+/// Ties to even.
 template <PackType P>
 FARRO_INLINE P round(const P& x) {
   return xsimd::nearbyint(x);
