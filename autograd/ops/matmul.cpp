@@ -135,7 +135,7 @@ Tensor scaled_copy(const Tensor& c, const Dims& sizes, double beta) {
     return out;
   }
   out.copy_(c);
-  if (beta != 1) out.mul_(Tensor(beta));
+  if (beta != 1) out.mul_(is_floating_point(c.dtype()) ? Tensor(beta) : Tensor(static_cast<int64_t>(beta)));
   return out;
 }
 
