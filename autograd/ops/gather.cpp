@@ -104,7 +104,7 @@ Tensor gather(const Tensor& x, int64_t dim, const Tensor& index) {
   int d = wrap_dim(dim, x.dim(), "gather");
   Tensor self = at_least_1d(x), where = at_least_1d(autograd::usable_index(index, x, "gather"));
   check_gather_shapes(self, where, d, "gather");
-  if (self.dim() != where.dim()) return zeros(index.sizes(), {.dtype = x.dtype(), .device = x.device()});
+  if (self.dim() != where.dim()) return reshape(slice(reshape(x, {-1}), 0, 0, 0), index.sizes());  // an empty index
   Tensor positions = autograd::gather_positions(where, self, d, "gather");
   Tensor out = autograd::take("GatherBackward", self, positions, {0, self.dim(), positions.dim()});
   return index.dim() == 0 ? reshape(out, {}) : out;

@@ -201,7 +201,8 @@ struct Logit : Pointwise<1> {
   static constexpr double cost = 5;
   double eps = -1;
   template <class T> FARRO_FUNCTION T forward(T x) const {
-    T p = eps < 0 ? x : math::minimum(math::maximum(x, T(eps)), T(1 - eps));
+    T lo = T(eps), hi = T(1 - eps);
+    T p = eps < 0 ? x : T(select(x < lo, lo, T(select(x > hi, hi, x))));
     return math::log(p / (T(1) - p));
   }
   template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
