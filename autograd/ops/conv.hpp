@@ -17,6 +17,7 @@ class SpatialSizes {
   SpatialSizes(std::initializer_list<int64_t> sizes) : sizes_(sizes) {}
   SpatialSizes(IntList sizes) : sizes_(sizes) {}
 
+  bool empty() const { return sizes_.empty(); }
   /// `count` integers; ShapeError if there are neither 1 nor count.
   Dims expand(int count, const char* operation, const char* what) const;
 
