@@ -131,14 +131,16 @@ class ThreadCache {
 
   void* allocate(size_t bytes) {
     int c = class_of(bytes);
+    void* p = lists_[static_cast<size_t>(c)];
+    if (FARRO_LIKELY(p)) {
+      lists_[static_cast<size_t>(c)] = static_cast<FreeBlock*>(p)->next;
+      --lengths_[static_cast<size_t>(c)];
+    } else {
+      p = refill(c);  // may throw: counted afterwards
+    }
     count(static_cast<int64_t>(bytes_of_class(c)));
     ++allocations_;
-    if (FreeBlock* block = lists_[static_cast<size_t>(c)]) {
-      lists_[static_cast<size_t>(c)] = block->next;
-      --lengths_[static_cast<size_t>(c)];
-      return block;
-    }
-    return refill(c);
+    return p;
   }
   void free(void* p, size_t bytes) {
     int c = class_of(bytes);
@@ -236,22 +238,22 @@ constexpr bool kCaching = false;  // so that the sanitizer sees every block begi
 constexpr bool kCaching = true;
 #endif
 
+/// Counts what the system gave: a request that it refused leaves the counters as they were.
+void* counted(void* p, size_t bytes) {
+  host_cache().count(static_cast<int64_t>(bytes));
+  ++host_cache().allocations;
+  return p;
+}
+
 void* host_allocate(size_t bytes) {
-  if constexpr (!kCaching) {
-    host_cache().count(static_cast<int64_t>(bytes));
-    ++host_cache().allocations;
-    return host_cache().from_system(bytes);
-  }
+  if constexpr (!kCaching) return counted(host_cache().from_system(bytes), bytes);
   if (bytes <= kMedium) {
     if (ThreadCache* cache = thread_cache()) return cache->allocate(bytes);
     size_t size = bytes_of_class(class_of(bytes));
-    host_cache().count(static_cast<int64_t>(size));
-    return host_cache().take(size);
+    return counted(host_cache().take(size), size);
   }
   size_t size = round_large(bytes);
-  host_cache().count(static_cast<int64_t>(size));
-  ++host_cache().allocations;
-  return host_cache().take(size);
+  return counted(host_cache().take(size), size);
 }
 
 SharedCache& device_cache(uint8_t backend) {
