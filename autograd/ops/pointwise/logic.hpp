@@ -13,11 +13,12 @@ struct Eq : Pointwise<2> {
   template <class T> FARRO_FUNCTION auto forward(T x, T z) const { return x == z; }
 };
 
+// Packs' own != is false for NaN in xsimd 8, hence !(x == z) here and below.
 struct Ne : Pointwise<2> {
   static constexpr const char* name = "ne";
   static constexpr bool returns_bool = true;
   static constexpr bool differentiable = false;
-  template <class T> FARRO_FUNCTION auto forward(T x, T z) const { return x != z; }
+  template <class T> FARRO_FUNCTION auto forward(T x, T z) const { return !(x == z); }
 };
 
 struct Lt : Pointwise<2> {
@@ -53,7 +54,7 @@ struct LogicalAnd : Pointwise<2> {
   static constexpr bool returns_bool = true;
   static constexpr bool differentiable = false;
   template <class T> FARRO_FUNCTION auto forward(T x, T z) const {
-    return (x != T(0)) & (z != T(0));
+    return !(x == T(0)) & !(z == T(0));
   }
 };
 
@@ -62,7 +63,7 @@ struct LogicalOr : Pointwise<2> {
   static constexpr bool returns_bool = true;
   static constexpr bool differentiable = false;
   template <class T> FARRO_FUNCTION auto forward(T x, T z) const {
-    return (x != T(0)) | (z != T(0));
+    return !(x == T(0)) | !(z == T(0));
   }
 };
 
@@ -71,7 +72,7 @@ struct LogicalXor : Pointwise<2> {
   static constexpr bool returns_bool = true;
   static constexpr bool differentiable = false;
   template <class T> FARRO_FUNCTION auto forward(T x, T z) const {
-    return (x != T(0)) ^ (z != T(0));
+    return !(x == T(0)) ^ !(z == T(0));
   }
 };
 
@@ -86,7 +87,7 @@ struct IsNan : Pointwise<1> {
   static constexpr const char* name = "isnan";
   static constexpr bool returns_bool = true;
   static constexpr bool differentiable = false;
-  template <class T> FARRO_FUNCTION auto forward(T x) const { return x != x; }
+  template <class T> FARRO_FUNCTION auto forward(T x) const { return !(x == x); }
 };
 
 struct IsInf : Pointwise<1> {
