@@ -1,6 +1,7 @@
 #include <farro/autograd/ops/matmul.hpp>
 
 #include <algorithm>
+#include <utility>
 
 #include <farro/autograd/ops/copy.hpp>
 #include <farro/autograd/ops/pointwise.hpp>
@@ -17,13 +18,11 @@ using autograd::record;
 using autograd::sum_to_sizes;
 
 /// The view with its last two dimensions exchanged.
-ArrayView turned(const ArrayView& v, bool turn) {
+ArrayView turned(const ArrayView& v) {
   ArrayView result = v;
-  if (turn) {
-    int last = v.ndim() - 1;
-    std::swap(result.sizes[last - 1], result.sizes[last]);
-    std::swap(result.strides[last - 1], result.strides[last]);
-  }
+  int last = v.ndim() - 1;
+  std::swap(result.sizes[last - 1], result.sizes[last]);
+  std::swap(result.strides[last - 1], result.strides[last]);
   return result;
 }
 
@@ -69,7 +68,9 @@ Dims product_sizes(const char* operation, const ArrayView& a, const ArrayView& b
 }
 
 /// What backward needs of one factor, which is nothing unless the other one's gradient is asked for.
-Tensor wanted(const Tensor& for_grad_of, const Tensor& factor) { return for_grad_of.requires_grad() ? factor : Tensor(); }
+Tensor wanted(const Tensor& for_grad_of, const Tensor& factor) {
+  return for_grad_of.requires_grad() ? factor : Tensor();
+}
 
 /// An operand of `product`: a tensor of at least 2 dimensions, its last two exchanged where `turn`.
 struct Factor {
@@ -77,27 +78,47 @@ struct Factor {
   bool turn = false;
 };
 
+Tensor product(const char* name, Factor a, Factor b, double alpha = 1);
+
+/// The gradients of a product, before broadcasting is undone.
+Grads product_grads(const BackwardContext& c, const char* name, bool ta, bool tb, double alpha) {
+  const Tensor& g = c.grad();
+  Grads grads(2);
+  if (c.needs(0)) {
+    Tensor y = c.saved(1);
+    grads[0] = ta ? product(name, {y, tb}, {g, true}, alpha) : product(name, {g}, {y, !tb}, alpha);
+  }
+  if (c.needs(1)) {
+    Tensor x = c.saved(0);
+    grads[1] = tb ? product(name, {g, true}, {x, ta}, alpha) : product(name, {x, !ta}, {g}, alpha);
+  }
+  return grads;
+}
+
 /// alpha op(a) op(b), recorded. Its gradients are products of the same kind, so any order of derivative is.
-Tensor product(const char* name, Factor a, Factor b, double alpha = 1) {
-  ArrayView left = turned(a.tensor.array(), a.turn), right = turned(b.tensor.array(), b.turn);
-  if (left.sizes.back() != right.sizes[right.ndim() - 2]) fail_inner(name, a.tensor, b.tensor);
+Tensor product(const char* name, Factor a, Factor b, double alpha) {
+  ArrayView turned_a, turned_b;
+  const ArrayView& left = a.turn ? turned_a = turned(a.tensor.array()) : a.tensor.array();
+  const ArrayView& right = b.turn ? turned_b = turned(b.tensor.array()) : b.tensor.array();
+  int na = left.ndim(), nb = right.ndim();
+  if (left.sizes[na - 1] != right.sizes[nb - 2]) fail_inner(name, a.tensor, b.tensor);
   Tensor out = empty_like_array(product_sizes(name, left, right), a.tensor);
   kernels::matmul(out.array(), left, right, {.alpha = alpha});
-  return record(name, out, {a.tensor, b.tensor}, {wanted(b.tensor, a.tensor), wanted(a.tensor, b.tensor)},
+  if (!autograd::any_requires_grad(a.tensor, b.tensor)) return out;
+  if (na == 2 && nb == 2) {
+    return record(name, std::move(out), {a.tensor, b.tensor},
+                  {wanted(b.tensor, a.tensor), wanted(a.tensor, b.tensor)},
+                  [name, ta = a.turn, tb = b.turn, alpha](const BackwardContext& c) {
+                    return product_grads(c, name, ta, tb, alpha);
+                  });
+  }
+  return record(name, std::move(out), {a.tensor, b.tensor},
+                  {wanted(b.tensor, a.tensor), wanted(a.tensor, b.tensor)},
                 [name, ta = a.turn, tb = b.turn, alpha, a_sizes = a.tensor.sizes(),
-                 b_sizes = b.tensor.sizes()](const BackwardContext& c) -> Grads {
-                  const Tensor& g = c.grad();
-                  Grads grads(2);
-                  if (c.needs(0)) {
-                    Tensor y = c.saved(1);
-                    Tensor dx = ta ? product(name, {y, tb}, {g, true}, alpha) : product(name, {g}, {y, !tb}, alpha);
-                    grads[0] = sum_to_sizes(dx, a_sizes);
-                  }
-                  if (c.needs(1)) {
-                    Tensor x = c.saved(0);
-                    Tensor dy = tb ? product(name, {g, true}, {x, ta}, alpha) : product(name, {x, !ta}, {g}, alpha);
-                    grads[1] = sum_to_sizes(dy, b_sizes);
-                  }
+                 b_sizes = b.tensor.sizes()](const BackwardContext& c) {
+                  Grads grads = product_grads(c, name, ta, tb, alpha);
+                  if (grads[0].defined()) grads[0] = sum_to_sizes(grads[0], a_sizes);
+                  if (grads[1].defined()) grads[1] = sum_to_sizes(grads[1], b_sizes);
                   return grads;
                 });
 }
@@ -152,7 +173,7 @@ Tensor add_product(const char* operation, const char* name, const Tensor& c, con
   kernels::MatmulOptions how{.alpha = options.alpha, .accumulate = !is_bias};
   if (is_bias) how.bias = &c.array();
   kernels::matmul(out.array(), a.array(), b.array(), how);
-  return record(name, out, {c, a, b}, {wanted(b, a), wanted(a, b)},
+  return record(name, std::move(out), {c, a, b}, {wanted(b, a), wanted(a, b)},
                 [name, options, c_sizes = c.sizes()](const BackwardContext& ctx) -> Grads {
                   const Tensor& g = ctx.grad();
                   Grads grads(3);
@@ -172,8 +193,8 @@ Tensor linear_rows(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   kernels::MatmulOptions options;
   Tensor flat_bias = bias.defined() ? bias.detach().contiguous() : Tensor();
   if (bias.defined()) options.bias = &flat_bias.array();
-  kernels::matmul(out.array(), x.array(), turned(weight.array(), true), options);
-  return record("LinearBackward", out, {x, weight, bias}, {wanted(weight, x), wanted(x, weight)},
+  kernels::matmul(out.array(), x.array(), turned(weight.array()), options);
+  return record("LinearBackward", std::move(out), {x, weight, bias}, {wanted(weight, x), wanted(x, weight)},
                 [columns = weight.sizes()[0]](const BackwardContext& c) -> Grads {
                   const Tensor& g = c.grad();
                   Grads grads(3);

@@ -5,7 +5,6 @@
 #include <farro/backends/kernels/host_gemm.hpp>
 #include <farro/backends/kernels/sum_partials.hpp>
 #include <farro/backends/launch.hpp>
-#include <farro/backends/one_thread.hpp>
 #include <farro/backends/scratch.hpp>
 
 namespace farro::kernels {
@@ -117,7 +116,6 @@ template <class T, class Body>
 void for_images(Device device, const char* label, const ConvShape& s, int64_t grain, const Body& body) {
   bool pointwise = is_pointwise(s);
   parallel_blocks(device, label, {s.batch, grain, image_cost(s)}, [&](int64_t begin, int64_t end) {
-    OneThread one;
     Scratch buffer = pointwise ? Scratch() : unfolded_scratch<T>(s);
     for (int64_t image = begin; image < end; ++image) {
       for (int64_t g = 0; g < s.groups; ++g) body(image, g, buffer.as<T>());

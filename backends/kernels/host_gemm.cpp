@@ -7,6 +7,7 @@
 
 #include <farro/backends/blas.hpp>
 #include <farro/backends/kernels/small_gemm.hpp>
+#include <farro/backends/one_thread.hpp>
 #include <farro/backends/onednn.hpp>
 
 namespace farro::kernels {
@@ -60,6 +61,7 @@ template <class T>
 void run(const HostGemm<T>& g) {
   Engine engine = choose<T>(g.m, g.n, g.k);
   if (engine != Engine::Own && fits_int({g.m, g.n, g.k, g.lda, g.ldb, g.ldc})) {
+    OneThread one;
     if constexpr (std::is_same_v<T, float>) {
       if (engine == Engine::OneDnn) return onednn::gemm(as_blas(g));
     }
@@ -95,6 +97,7 @@ void run(const HostGemv<T>& g) {
   constexpr int64_t kTiny = 64;
   if (g.m * g.k > kTiny && blas::available() && fits_int({g.m, g.k, g.lda, g.incx, g.incy}) && g.incx > 0 && g.incy > 0) {
     auto i = [](int64_t v) { return static_cast<int>(v); };
+    OneThread one;
     blas::gemv(blas::Gemv<T>{i(g.trans ? g.k : g.m), i(g.trans ? g.m : g.k), g.alpha, g.a, i(g.lda), g.trans, g.x, i(g.incx),
                              g.accumulate ? T(1) : T(0), g.y, i(g.incy)});
     return;

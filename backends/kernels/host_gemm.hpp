@@ -35,8 +35,8 @@ struct HostGemv {
   int64_t incy;
 };
 
-/// The fastest way for the sizes (of sizes alone, so that equal shapes give equal bits): OpenBLAS, oneDNN or small_gemm. Run
-/// on the calling thread if a OneThread scope is open. No dimension may be 0.
+/// The fastest way for the sizes (of sizes alone, so that equal shapes give equal bits): OpenBLAS, oneDNN or small_gemm, on
+/// the calling thread. No dimension may be 0.
 void host_gemm(const HostGemm<float>& g);
 void host_gemm(const HostGemm<double>& g);
 void host_gemv(const HostGemv<float>& g);

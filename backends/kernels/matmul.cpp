@@ -8,7 +8,6 @@
 #include <farro/backends/kernels/matmul_problem.hpp>
 #include <farro/backends/kernels/sum_partials.hpp>
 #include <farro/backends/launch.hpp>
-#include <farro/backends/one_thread.hpp>
 #include <farro/backends/scratch.hpp>
 
 namespace farro::kernels {
@@ -139,7 +138,6 @@ struct Tiling {
     tiles_per_block = std::max<int64_t>(1, kBlockFlops / std::max<int64_t>(1, 2 * rows.part * columns.part * k));
   }
 
- private:
   static bool share(int64_t m, int64_t n, int64_t k) { return m * n >= (int64_t{1} << 22) / std::max<int64_t>(k, 1); }
 };
 
@@ -151,7 +149,6 @@ void run_tiles(Device device, const MatmulProblem& p, const Operands<T>& o, cons
                  static_cast<double>(p.k);
   LaunchShape shape{p.batches() * per_matrix, tiling.tiles_per_block, cost_of(flops)};
   parallel_blocks(device, "farro::matmul", shape, [&](int64_t begin, int64_t end) {
-    OneThread one;
     for (int64_t t = begin; t < end; ++t) {
       auto at = p.offsets(t / per_matrix);
       int64_t r = t % per_matrix / tiling.columns.count, c = t % tiling.columns.count;
@@ -183,7 +180,6 @@ void run_vector(Device device, const MatmulProblem& p, const Operands<T>& o, con
   int64_t cost = rows.part * p.k;
   LaunchShape shape{p.batches() * rows.count, std::max<int64_t>(1, 16384 / cost), static_cast<double>(cost)};
   parallel_blocks(device, "farro::matmul_vector", shape, [&](int64_t begin, int64_t end) {
-    OneThread one;
     for (int64_t t = begin; t < end; ++t) {
       auto at = p.offsets(t / rows.count);
       int64_t i = rows.begin(t % rows.count);
@@ -212,7 +208,6 @@ void run_dot(Device device, const MatmulProblem& p, const Operands<T>& o, int64_
   for (int64_t batch = 0; batch < p.batches(); ++batch) {
     auto at = p.offsets(batch);
     parallel_blocks(device, "farro::dot", {depth.count, 1, static_cast<double>(part)}, [&](int64_t begin, int64_t end) {
-      OneThread one;
       for (int64_t d = begin; d < end; ++d) {
         host_gemv(HostGemv<T>{.m = 1,
                               .k = depth.length(d),
@@ -311,6 +306,25 @@ void run_host(const ArrayView& out, const ArrayView& a, const ArrayView& b, cons
   if (target.data != out.data) copy(out, target);
 }
 
+/// What most products of networks are: matrices that lie as a library takes them, too small to share. False if not so.
+template <class T>
+bool run_single(const ArrayView& out, const ArrayView& a, const ArrayView& b, const MatmulOptions& options) {
+  int64_t m = out.sizes[0], n = out.sizes[1], k = a.sizes[1];
+  if (m == 1 || n == 1 || Tiling::share(m, n, k)) return false;
+  Layout left(m, k, a.strides[0], a.strides[1]), right(k, n, b.strides[0], b.strides[1]);
+  if (!left.fits || !right.fits || !rows_are_lines(m, n, out.strides[0], out.strides[1])) return false;
+  HostGemm<T> g{.m = m, .n = n, .k = k, .alpha = static_cast<T>(options.alpha),
+                .a = a.as<T>(), .lda = left.ld, .trans_a = left.trans,
+                .b = b.as<T>(), .ldb = right.ld, .trans_b = right.trans,
+                .accumulate = options.accumulate || options.bias, .c = out.as<T>(), .ldc = out.strides[0]};
+  const T* bias = options.bias ? options.bias->as<T>() : nullptr;
+  parallel_blocks(out.device, "farro::matmul", {1, 1, 1}, [&](int64_t, int64_t) {
+    if (bias) set_rows(g.c, g.ldc, int64_t{1}, g.m, g.n, bias);
+    host_gemm(g);
+  });
+  return true;
+}
+
 }  // namespace
 
 void matmul(const ArrayView& out, const ArrayView& a, const ArrayView& b, const MatmulOptions& options) {
@@ -318,6 +332,10 @@ void matmul(const ArrayView& out, const ArrayView& a, const ArrayView& b, const 
   bool empty = a.sizes[a.ndim() - 1] == 0;
   if (!out.device.is_host() || use_reference_kernels() || !is_floating_point(out.dtype) || empty) {
     plain_matmul(make_matmul_problem(out, a, b), out, a, b, options.alpha, options.accumulate, options.bias);
+    return;
+  }
+  if (out.ndim() == 2 && (out.dtype == kFloat32 ? run_single<float>(out, a, b, options)
+                                                : out.dtype == kFloat64 && run_single<double>(out, a, b, options))) {
     return;
   }
   run_host(out, a, b, options);

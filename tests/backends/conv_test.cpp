@@ -8,8 +8,7 @@
 #include <backends/dense.hpp>
 
 using namespace farro;
-namespace test = farro::test::dense;
-using test::Array;
+using dense::Array;
 
 namespace {
 
@@ -80,7 +79,7 @@ void for_products(const ConvShape& s, const Visit& visit) {
 }
 
 void check_close(const Array& actual, const std::vector<double>& expected, int64_t terms) {
-  double bound = test::error_bound(actual.view.dtype, terms);
+  double bound = dense::error_bound(actual.view.dtype, terms);
   for (int64_t i = 0; i < actual.numel(); ++i) {
     double want = expected[static_cast<size_t>(i)];
     if (!(std::abs(actual.get(i) - want) <= bound * (1 + std::abs(want)))) {
@@ -110,9 +109,9 @@ TEST_CASE("conv: the three passes agree with their definition for every dtype, o
   DType dtype = GENERATE(kFloat32, kFloat64, kBFloat16, kFloat16, kInt64);
   for (const ConvShape& s : shapes()) {
     if (s.batch > 10 && dtype != kFloat32 && dtype != kFloat64) continue;
-    Array x = test::random_array(in_sizes(s), dtype, "serial", 1), w = test::random_array(weight_sizes(s), dtype, "serial", 2);
-    Array dy = test::random_array(out_sizes(s), dtype, "serial", 3);
-    Array bias = test::random_array({s.channels_out}, dtype, "serial", 4);
+    Array x = dense::random_array(in_sizes(s), dtype, "serial", 1), w = dense::random_array(weight_sizes(s), dtype, "serial", 2);
+    Array dy = dense::random_array(out_sizes(s), dtype, "serial", 3);
+    Array bias = dense::random_array({s.channels_out}, dtype, "serial", 4);
     auto vx = x.values(), vw = w.values(), vdy = dy.values(), vb = bias.values();
     std::vector<double> y(vdy.size()), dx(vx.size()), dw(vw.size());
     for (size_t i = 0; i < y.size(); ++i) {
@@ -144,9 +143,9 @@ TEST_CASE("conv: the three passes agree with their definition for every dtype, o
 
 TEST_CASE("conv: products of unfolded images give what oneDNN gives in float32") {
   for (const ConvShape& s : shapes()) {
-    Array x = test::random_array(in_sizes(s), kFloat32, "serial", 1);
-    Array w = test::random_array(weight_sizes(s), kFloat32, "serial", 2);
-    Array dy = test::random_array(out_sizes(s), kFloat32, "serial", 3);
+    Array x = dense::random_array(in_sizes(s), kFloat32, "serial", 1);
+    Array w = dense::random_array(weight_sizes(s), kFloat32, "serial", 2);
+    Array dy = dense::random_array(out_sizes(s), kFloat32, "serial", 3);
     Passes library = run(s, x, w, dy, nullptr, "serial");
     Passes own{Array(out_sizes(s), kFloat32, "serial"), Array(in_sizes(s), kFloat32, "serial"),
                Array(weight_sizes(s), kFloat32, "serial")};

@@ -11,7 +11,7 @@
 #include <farro/backends/random.hpp>
 
 /// Arrays for tests of kernels, below the level of tensors.
-namespace farro::test::dense {
+namespace farro::dense {
 
 /// Owned memory and a view of it.
 struct Array {
@@ -105,4 +105,4 @@ inline double error_bound(DType dtype, int64_t terms) {
   return is_half ? unit * 2 : unit * (4 * std::sqrt(count) + count / 8 + 16);
 }
 
-}  // namespace farro::test::dense
+}  // namespace farro::dense

@@ -7,8 +7,7 @@
 #include <backends/dense.hpp>
 
 using namespace farro;
-namespace test = farro::test::dense;
-using test::Array;
+using dense::Array;
 
 namespace {
 
@@ -21,7 +20,7 @@ double element(const ArrayView& v, const std::vector<int64_t>& at) {
     offset += (batch && v.sizes[d] == 1 ? 0 : index) * v.strides[d];
   }
   double result = 0;
-  test::with_type(v.dtype, [&]<class T>(T) {
+  dense::with_type(v.dtype, [&]<class T>(T) {
     if constexpr (std::is_same_v<T, BFloat16> || std::is_same_v<T, Float16>) {
       result = static_cast<float>(v.as<T>()[offset]);
     } else {
@@ -58,7 +57,7 @@ std::vector<double> expected_product(const Dims& out, const ArrayView& a, const 
 }
 
 void check_close(const Array& out, const std::vector<double>& expected, int64_t k) {
-  double bound = test::error_bound(out.view.dtype, k);
+  double bound = dense::error_bound(out.view.dtype, k);
   for (int64_t i = 0; i < out.numel(); ++i) {
     double want = expected[static_cast<size_t>(i)];
     if (!(std::abs(out.get(i) - want) <= bound * (1 + std::abs(want)))) {
@@ -100,7 +99,7 @@ TEST_CASE("matmul: all sizes about the borders of tiles and vectors") {
   for (int64_t m : {1, 2, 5, 6, 7, 13, 64}) {
     for (int64_t n : {1, 3, 8, 9, 16, 17, 40}) {
       for (int64_t k : {1, 2, 7, 32, 257}) {
-        Array a = test::random_array({m, k}, dtype, "serial", 1), b = test::random_array({k, n}, dtype, "serial", 2);
+        Array a = dense::random_array({m, k}, dtype, "serial", 1), b = dense::random_array({k, n}, dtype, "serial", 2);
         check_everywhere({m, n}, a.view, b.view);
       }
     }
@@ -111,11 +110,11 @@ TEST_CASE("matmul: transposed operands need no copy and give the same product") 
   DType dtype = GENERATE(kFloat32, kFloat64, kBFloat16, kFloat16, kInt64, kUInt8);
   bool large = GENERATE(false, true);
   int64_t m = large ? 70 : 6, n = large ? 90 : 10, k = large ? 80 : 7;
-  Array a = test::random_array({m, k}, dtype, "serial", 1), at = test::random_array({k, m}, dtype, "serial", 1);
-  Array b = test::random_array({k, n}, dtype, "serial", 2), bt = test::random_array({n, k}, dtype, "serial", 2);
-  ArrayView a_turned = test::permuted(at.view, {1, 0}), b_turned = test::permuted(bt.view, {1, 0});
-  if (dtype == kUInt8) return check_everywhere({3, 4}, test::random_array({3, 5}, dtype, "serial", 1).view,
-                                               test::random_array({5, 4}, dtype, "serial", 2).view);
+  Array a = dense::random_array({m, k}, dtype, "serial", 1), at = dense::random_array({k, m}, dtype, "serial", 1);
+  Array b = dense::random_array({k, n}, dtype, "serial", 2), bt = dense::random_array({n, k}, dtype, "serial", 2);
+  ArrayView a_turned = dense::permuted(at.view, {1, 0}), b_turned = dense::permuted(bt.view, {1, 0});
+  if (dtype == kUInt8) return check_everywhere({3, 4}, dense::random_array({3, 5}, dtype, "serial", 1).view,
+                                               dense::random_array({5, 4}, dtype, "serial", 2).view);
   check_everywhere({m, n}, a.view, b_turned);
   check_everywhere({m, n}, a_turned, b.view);
   check_everywhere({m, n}, a_turned, b_turned);
@@ -123,18 +122,18 @@ TEST_CASE("matmul: transposed operands need no copy and give the same product") 
 
 TEST_CASE("matmul: large products are cut into tiles") {
   DType dtype = GENERATE(kFloat32, kFloat64);
-  Array a = test::random_array({300, 130}, dtype, "serial", 1), b = test::random_array({130, 700}, dtype, "serial", 2);
+  Array a = dense::random_array({300, 130}, dtype, "serial", 1), b = dense::random_array({130, 700}, dtype, "serial", 2);
   check_everywhere({300, 700}, a.view, b.view);
 }
 
 TEST_CASE("matmul: leading dimensions broadcast") {
   DType dtype = GENERATE(kFloat32, kFloat64, kFloat16, kInt32);
-  Array a = test::random_array({4, 3, 5, 6}, dtype, "serial", 1);
-  Array b = test::random_array({4, 3, 6, 7}, dtype, "serial", 2);
-  Array b2 = test::random_array({6, 7}, dtype, "serial", 2);
-  Array b3 = test::random_array({3, 6, 7}, dtype, "serial", 2);
-  Array a3 = test::random_array({4, 1, 5, 6}, dtype, "serial", 3);
-  Array a1 = test::random_array({4, 3, 1, 6}, dtype, "serial", 4);
+  Array a = dense::random_array({4, 3, 5, 6}, dtype, "serial", 1);
+  Array b = dense::random_array({4, 3, 6, 7}, dtype, "serial", 2);
+  Array b2 = dense::random_array({6, 7}, dtype, "serial", 2);
+  Array b3 = dense::random_array({3, 6, 7}, dtype, "serial", 2);
+  Array a3 = dense::random_array({4, 1, 5, 6}, dtype, "serial", 3);
+  Array a1 = dense::random_array({4, 3, 1, 6}, dtype, "serial", 4);
   check_everywhere({4, 3, 5, 7}, a.view, b.view);
   check_everywhere({4, 3, 5, 7}, a.view, b2.view);
   check_everywhere({4, 3, 5, 7}, a.view, b3.view);
@@ -153,7 +152,7 @@ TEST_CASE("matmul: leading dimensions broadcast") {
 
 TEST_CASE("matmul: odd strides in operands") {
   DType dtype = GENERATE(kFloat32, kFloat64);
-  Array a = test::random_array({5, 8, 2}, dtype, "serial", 1), b = test::random_array({8, 9, 3}, dtype, "serial", 2);
+  Array a = dense::random_array({5, 8, 2}, dtype, "serial", 1), b = dense::random_array({8, 9, 3}, dtype, "serial", 2);
   ArrayView every_second = a.view, every_third = b.view, row = a.view, column = b.view;
   every_second.sizes = {5, 8}, every_second.strides = {16, 2};
   every_third.sizes = {8, 9}, every_third.strides = {27, 3};
@@ -169,13 +168,13 @@ TEST_CASE("matmul: odd strides in operands") {
 TEST_CASE("matmul: products with vectors and dot products") {
   DType dtype = GENERATE(kFloat32, kFloat64);
   for (int64_t k : {1, 3, 100, 5000, 40000}) {
-    Array x = test::random_array({1, k}, dtype, "serial", 1), y = test::random_array({k, 1}, dtype, "serial", 2);
+    Array x = dense::random_array({1, k}, dtype, "serial", 1), y = dense::random_array({k, 1}, dtype, "serial", 2);
     check_everywhere({1, 1}, x.view, y.view);
-    Array a = test::random_array({40, k}, dtype, "serial", 3), at = test::random_array({k, 40}, dtype, "serial", 3);
+    Array a = dense::random_array({40, k}, dtype, "serial", 3), at = dense::random_array({k, 40}, dtype, "serial", 3);
     check_everywhere({40, 1}, a.view, y.view);
     check_everywhere({1, 40}, x.view, at.view);
-    check_everywhere({40, 1}, test::permuted(at.view, {1, 0}), y.view);
-    check_everywhere({1, 40}, x.view, test::permuted(a.view, {1, 0}));
+    check_everywhere({40, 1}, dense::permuted(at.view, {1, 0}), y.view);
+    check_everywhere({1, 40}, x.view, dense::permuted(a.view, {1, 0}));
   }
 }
 
@@ -183,14 +182,14 @@ TEST_CASE("matmul: factor, accumulation and bias") {
   DType dtype = GENERATE(kFloat32, kFloat64, kBFloat16);
   auto [m, n, k] = GENERATE(std::tuple{4, 5, 6}, std::tuple{1, 5, 6}, std::tuple{5, 1, 6}, std::tuple{70, 66, 80},
                             std::tuple{1, 1, 20000}, std::tuple{300, 300, 100});
-  Array a = test::random_array({m, k}, dtype, "serial", 1), b = test::random_array({k, n}, dtype, "serial", 2);
-  Array bias = test::random_array({n}, dtype, "serial", 3);
+  Array a = dense::random_array({m, k}, dtype, "serial", 1), b = dense::random_array({k, n}, dtype, "serial", 2);
+  Array bias = dense::random_array({n}, dtype, "serial", 3);
   check_everywhere({m, n}, a.view, b.view, {.alpha = -0.5});
   for (const char* device : {"serial", "openmp"}) {
     for (bool reference : {false, true}) {
       CAPTURE(device, reference, m, n, k, name_of(dtype));
       std::unique_ptr<ReferenceKernels> scope(reference ? new ReferenceKernels : nullptr);
-      Array out = test::random_array({m, n}, dtype, device, 5);
+      Array out = dense::random_array({m, n}, dtype, device, 5);
       auto before = out.values();
       kernels::MatmulOptions options{.alpha = 0.5, .accumulate = true};
       kernels::matmul(out.view, a.view, b.view, options);
@@ -205,19 +204,19 @@ TEST_CASE("matmul: factor, accumulation and bias") {
 
 TEST_CASE("matmul: the result may be a transposed or strided view") {
   DType dtype = GENERATE(kFloat32, kFloat64, kFloat16);
-  Array a = test::random_array({2, 5, 6}, dtype, "serial", 1), b = test::random_array({2, 6, 7}, dtype, "serial", 2);
-  Array row = test::random_array({2, 1, 6}, dtype, "serial", 1);
+  Array a = dense::random_array({2, 5, 6}, dtype, "serial", 1), b = dense::random_array({2, 6, 7}, dtype, "serial", 2);
+  Array row = dense::random_array({2, 1, 6}, dtype, "serial", 1);
   auto expected = expected_product({2, 5, 7}, a.view, b.view);
   Array turned({2, 7, 5}, dtype, "serial"), wide({2, 5, 7, 3}, dtype, "serial"), line({2, 7, 3}, dtype, "serial");
   ArrayView strided = wide.view;
   strided.sizes = {2, 5, 7}, strided.strides = {105, 21, 3};
-  kernels::matmul(test::permuted(turned.view, {0, 2, 1}), a.view, b.view);
+  kernels::matmul(dense::permuted(turned.view, {0, 2, 1}), a.view, b.view);
   kernels::matmul(strided, a.view, b.view);
   ArrayView thin = line.view;
   thin.sizes = {2, 1, 7}, thin.strides = {21, 21, 3};
   kernels::matmul(thin, row.view, b.view);
   auto expected_row = expected_product({2, 1, 7}, row.view, b.view);
-  double bound = test::error_bound(dtype, 6) * 7;
+  double bound = dense::error_bound(dtype, 6) * 7;
   for (int64_t i = 0; i < 70; ++i) {
     int64_t batch = i / 35, r = i / 7 % 5, c = i % 7;
     CHECK(std::abs(turned.get(batch * 35 + c * 5 + r) - expected[static_cast<size_t>(i)]) <= bound);
