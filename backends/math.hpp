@@ -108,7 +108,7 @@ FARRO_FUNCTION inline T rsqrt(const T& x) {
 template <class T>
 FARRO_FUNCTION inline auto isnan(const T& x) {
   if constexpr (is_plain<T>) {
-    return x != x;
+    return !(x == x);  // xsimd 8's != is false for NaN
   } else {
     return lookup::call_isnan(x);
   }
@@ -143,7 +143,7 @@ FARRO_FUNCTION inline T sign(const T& x) {
 template <class T>
 FARRO_FUNCTION inline T maximum(const T& x, const T& y) {
   if constexpr (is_plain<T>) {
-    return select(x > y, x, select(x != x, x, y));
+    return select((x > y) | math::isnan(x), x, y);
   } else {
     return lookup::call_maximum(x, y);
   }
@@ -153,7 +153,7 @@ FARRO_FUNCTION inline T maximum(const T& x, const T& y) {
 template <class T>
 FARRO_FUNCTION inline T minimum(const T& x, const T& y) {
   if constexpr (is_plain<T>) {
-    return select(x < y, x, select(x != x, x, y));
+    return select((x < y) | math::isnan(x), x, y);
   } else {
     return lookup::call_minimum(x, y);
   }

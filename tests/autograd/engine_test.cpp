@@ -305,6 +305,7 @@ TEST_CASE("a hundred thousand gradients meet at one node", "[A13]") {
 
 TEST_CASE("backward works inside backward, 150 deep", "[A13]") {
   std::function<double(int)> nested = [&](int depth) {
+    EnableGrad guard;  // hooks run with recording off
     Tensor x = leaf({1});
     Tensor y = x + x;
     double inner = 0;

@@ -72,10 +72,9 @@ std::optional<DType> Call::dtype(size_t position) const {
 }
 
 TensorOptions Call::options() const {
-  TensorOptions options{.dtype = dtype()};
-  if (has(kNamed, "device")) options.device = value(kNamed, "device").as<Device>();
-  options.requires_grad = flag(kNamed, "requires_grad", false);
-  return options;
+  value(kNamed, "device");
+  return {
+      .dtype = dtype(), .device = device_, .requires_grad = flag(kNamed, "requires_grad", false)};
 }
 
 std::string Call::forgotten() const {
@@ -109,7 +108,7 @@ OpResult run_op(const OpEntry& entry, const Case& c) {
       if (t.requires_grad()) inputs.push_back(t);
     }
   }
-  Call call(c["args"].list(), c["kwargs"].map());
+  Call call(c);
   OpResult result{entry.function(call), {}};
   if (std::string text = call.forgotten(); !text.empty())
     throw std::runtime_error("arguments not looked at:" + text);

@@ -17,7 +17,8 @@ namespace farro::test {
 /// means that the table's function forgets an argument, which fails the case.
 class Call {
  public:
-  Call(const List& args, const Map& kwargs) : args_(args), kwargs_(kwargs) {}
+  explicit Call(const Case& c)
+      : args_(c["args"].list()), kwargs_(c["kwargs"].map()), device_(c.device) {}
 
   size_t size() const { return args_.size(); }
   /// The argument, null or absent ones too (as a null value). An empty name is for arguments by
@@ -46,7 +47,7 @@ class Call {
   std::vector<int64_t> rest_of_integers(size_t position, std::string_view name = "") const;
   std::optional<int64_t> optional_integer(size_t position, std::string_view name = "") const;
   std::optional<double> optional_number(size_t position, std::string_view name = "") const;
-  /// From the arguments named dtype, device and requires_grad.
+  /// From the arguments named dtype and requires_grad, and the device that the case runs on.
   TensorOptions options() const;
   std::optional<DType> dtype(size_t position = kNamed) const;
 
@@ -56,6 +57,7 @@ class Call {
  private:
   const List& args_;
   const Map& kwargs_;
+  Device device_;
   mutable std::vector<bool> used_args_ = std::vector<bool>(args_.size());
   mutable std::vector<bool> used_kwargs_ = std::vector<bool>(kwargs_.size());
 };

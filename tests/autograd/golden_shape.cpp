@@ -103,9 +103,6 @@ void add_copies(OpTable& t) {
     return repeats.is<Tensor>() ? repeat_interleave(c.tensor(0), repeats.tensor(), dim)
                                 : repeat_interleave(c.tensor(0), repeats.integer(), dim);
   });
-  t.add("sum_to_size", [](const Call& c) {
-    return autograd::sum_to_sizes(c.tensor(0), IntList(c.rest_of_integers(1)));
-  });
   t.add("tril", [](const Call& c) { return tril(c.tensor(0), c.integer(1, "diagonal", 0)); });
   t.add("triu", [](const Call& c) { return triu(c.tensor(0), c.integer(1, "diagonal", 0)); });
   t.add("fill", [](const Call& c) {

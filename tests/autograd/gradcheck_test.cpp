@@ -240,8 +240,8 @@ TEST_CASE("the text of a mismatch names output, input and both Jacobians", "[A25
     FAIL("passed");
   } catch (const GradcheckError& error) {
     CHECK_THAT(error.what(), ContainsSubstring("output 1") && ContainsSubstring("input 1"));
-    CHECK_THAT(error.what(), ContainsSubstring("numerical:\n     6    0\n     0  200\n"));
-    CHECK_THAT(error.what(), ContainsSubstring("analytical:\n     3    0\n     0  100\n"));
+    CHECK_THAT(error.what(), ContainsSubstring("numerical:\n     6   0\n     0 200\n"));
+    CHECK_THAT(error.what(), ContainsSubstring("analytical:\n     3   0\n     0 100\n"));
   }
 }
 

@@ -18,7 +18,8 @@ using farro::test::leaf;
 
 TEST_CASE("the tape's text lists nodes in the order of backward") {
   Tensor x = leaf({1, 2, 3}), w = test::from_values({1, 2, 3});
-  Tensor y = (x * x + x * w).sum();
+  Tensor square = x * x, product = x * w;
+  Tensor y = (square + product).sum();
   CHECK(tape_text(y) ==
         "0 SumBackward -> 1\n"
         "1 AddBackward -> 3 2\n"

@@ -212,7 +212,7 @@ std::string GoldenFile::text(size_t i, const std::string& part) const {
 
 Case GoldenFile::read(size_t i, Device device) const {
   Reader reader(impl_->tensors, device);
-  return {case_name(i), reader.read(impl_->json["cases"][i]).map()};
+  return {case_name(i), device, reader.read(impl_->json["cases"][i]).map()};
 }
 
 Tensor GoldenFile::tensor(const std::string& key, Device device) const {

@@ -72,6 +72,7 @@ std::string difference(const Value& actual, const Value& expected, const Toleran
 /// One case: its parts by name ("args", "kwargs", "output", …), tensors on `device`.
 struct Case {
   std::string name;
+  Device device;
   Map parts;
   bool has(std::string_view part) const;
   /// Null if the case has no such part.
