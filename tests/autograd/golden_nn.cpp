@@ -22,6 +22,7 @@ void add_softmax(OpTable& t) {
 
 void add_normalisations(OpTable& t) {
   t.add(kPrefix + "batch_norm", [](const Call& c) {
+    if (c.tensor(0).dim() == 1) throw Unsupported("a 1-d input (of no elements)");
     return batch_norm(c.tensor(0), c.tensor(1, "running_mean"), c.tensor(2, "running_var"),
                       c.tensor(3, "weight"), c.tensor(4, "bias"), c.flag(5, "training", false),
                       c.number(6, "momentum", 0.1), c.number(7, "eps", 1e-5));

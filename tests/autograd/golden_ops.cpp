@@ -101,13 +101,44 @@ const OpTable& op_table() {
   return table;
 }
 
-OpResult run_op(const OpEntry& entry, const Case& c) {
+std::vector<Tensor> inputs_with_grad(const Case& c) {
   std::vector<Tensor> inputs;
   for (const char* part : {"args", "kwargs"}) {
     for (const Tensor& t : flatten(c[part])) {
       if (t.requires_grad()) inputs.push_back(t);
     }
   }
+  return inputs;
+}
+
+Coverage for_each_case(
+    const std::function<void(const OpEntry&, const GoldenFile&, size_t, const std::string&)>& f) {
+  Coverage coverage;
+  for (const std::string& path : golden_files("ops")) {
+    GoldenFile file(path);
+    for (size_t i = 0; i < file.size(); ++i) {
+      ++coverage.found;
+      std::string name = file.case_name(i);
+      std::string op = file.text(i, "op");
+      const OpEntry* entry = op_table().find(op);
+      if (!entry) {
+        ++coverage.lacking[op];
+        continue;
+      }
+      try {
+        f(*entry, file, i, name);
+        ++coverage.cases;
+        coverage.ops.insert(op);
+      } catch (const Unsupported& reason) {
+        coverage.skipped.emplace(name, reason.what());
+      }
+    }
+  }
+  return coverage;
+}
+
+OpResult run_op(const OpEntry& entry, const Case& c) {
+  std::vector<Tensor> inputs = inputs_with_grad(c);
   Call call(c);
   OpResult result{entry.function(call), {}};
   if (std::string text = call.forgotten(); !text.empty())

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -106,5 +107,17 @@ struct OpResult {
 };
 /// Throws Unsupported where the function does so, and whatever the operation throws.
 OpResult run_op(const OpEntry& entry, const Case& c);
+/// The case's tensors that require grad, depth first over args, then kwargs.
+std::vector<Tensor> inputs_with_grad(const Case& c);
+
+struct Coverage {
+  int cases = 0, found = 0;
+  std::set<std::string> ops;
+  std::map<std::string, int> lacking;          ///< operations that Farro does not have
+  std::map<std::string, std::string> skipped;  ///< by case: why it could not be run
+};
+/// Calls f for every case whose operation is in the table; f may throw Unsupported.
+Coverage for_each_case(const std::function<void(const OpEntry&, const GoldenFile&, size_t i,
+                                                const std::string& name)>& f);
 
 }  // namespace farro::test
