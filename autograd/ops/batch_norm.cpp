@@ -102,6 +102,7 @@ std::pair<Tensor, Tensor> running_statistics(const Tensor& mean, const Tensor& v
 
 Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
                   const Tensor& bias, bool training, double momentum, double eps) {
+  if (x.dim() == 1 && x.numel() == 0) return clone(x);  // PyTorch takes a batch of nothing without its channels
   check_input(x, "batch_norm");
   check_channels(running_mean, x, "running_mean", "batch_norm");
   check_channels(running_var, x, "running_var", "batch_norm");

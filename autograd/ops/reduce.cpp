@@ -184,7 +184,9 @@ Tensor var_gradient(const Reduced& r, double correction, const Tensor& grad, con
 }
 
 Tensor std_of_var_gradient(const Tensor& grad, const Tensor& y) {
-  return masked_fill(grad / (y * 2), eq(y.detach(), 0), Tensor(0));
+  // No division by zero: it would come back as NaN in a second derivative.
+  Tensor zero = eq(y.detach(), 0);
+  return masked_fill(grad / (masked_fill(y, zero, Tensor(1)) * 2), zero, Tensor(0));
 }
 
 }  // namespace

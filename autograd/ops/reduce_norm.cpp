@@ -15,21 +15,23 @@ using autograd::Reduced;
 
 namespace {
 
-/// x · scale, where scale is 0 wherever the norm is.
-Tensor times_unless_zero(const Tensor& x, const Reduced& r, const Tensor& scale, const Tensor& norm) {
-  return x * r.restore(masked_fill(scale, eq(norm.detach(), 0), Tensor(0)));
+/// x · scale, but 0 wherever the norm is 0.
+Tensor times_unless(const Tensor& zero_norm, const Tensor& x, const Reduced& r, const Tensor& scale) {
+  return x * r.restore(masked_fill(scale, zero_norm, Tensor(0)));
 }
 
 /// The gradient of the p-norm y of x, for p other than 0, 1 and the infinities.
-Tensor norm_gradient(const Reduced& r, double p, const Tensor& grad, const Tensor& x, const Tensor& y) {
-  if (p == 2) return times_unless_zero(x, r, grad / y, y);
+Tensor norm_gradient(const Reduced& r, double p, const Tensor& grad, const Tensor& x, const Tensor& norm) {
+  // Nothing is divided by zero: it would come back as NaN in a second derivative.
+  Tensor none = eq(norm.detach(), 0), y = masked_fill(norm, none, Tensor(1));
+  if (p == 2) return times_unless(none, x, r, grad / y);
   Tensor size = abs(x), zero = eq(x.detach(), 0);
   if (p < 2) {
     // The power is infinite or steep at 0, where the gradient counts as 0.
     Tensor direction = sign(x) * masked_fill(pow(masked_fill(size, zero, Tensor(1)), p - 1), zero, Tensor(0));
-    return times_unless_zero(direction, r, grad * pow(y, 1 - p), y);
+    return times_unless(none, direction, r, grad * pow(y, 1 - p));
   }
-  return times_unless_zero(x * pow(size, p - 2), r, grad / pow(y, p - 1), y);
+  return times_unless(none, x * pow(size, p - 2), r, grad / pow(y, p - 1));
 }
 
 }  // namespace
