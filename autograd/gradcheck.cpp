@@ -166,6 +166,7 @@ std::vector<Jacobian> numerical_jacobians(const CheckedFunction& f,
     double above = element.move(eps);
     auto high = evaluate();
     double step = above - element.move(-eps);  // what rounding has left of 2 · eps
+    if (step == 0 || !std::isfinite(step)) step = 2 * eps;
     auto low = evaluate();
     for (size_t o = 0; o < jacobians.size(); ++o) {
       Jacobian& jacobian = jacobians[o];

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <autograd/golden_ops.hpp>
+#include <farro/autograd/engine.hpp>
 #include <farro/autograd/gradcheck.hpp>
 #include <farro/autograd/ops/conv.hpp>
 #include <farro/autograd/ops/copy.hpp>
@@ -36,12 +37,9 @@ std::vector<Operation> of_any_shape() {
   return {
       {"sum", [](const Inputs& x) { return sum(x[0]); }},
       {"sum of a dimension", [](const Inputs& x) { return sum(x[0], {-1}, true); }},
-      {"mean", [](const Inputs& x) { return mean(x[0] * x[0]); }},
       {"prod", [](const Inputs& x) { return prod(x[0]); }},
       {"prod of a dimension", [](const Inputs& x) { return prod(x[0], -1); }},
       {"logsumexp", [](const Inputs& x) { return logsumexp(x[0], {-1}); }},
-      {"norm", [](const Inputs& x) { return norm(x[0]); }},
-      {"3-norm of a dimension", [](const Inputs& x) { return norm(x[0], 3, {0}); }},
       {"cumsum", [](const Inputs& x) { return cumsum(x[0] * x[0], 0); }},
       {"cumprod", [](const Inputs& x) { return cumprod(x[0], -1); }},
       {"softmax", [](const Inputs& x) { return softmax(x[0], -1); }},
@@ -85,12 +83,18 @@ std::vector<Operation> of_any_shape() {
 /// Those that need at least one element.
 std::vector<Operation> of_elements() {
   return {
+      {"mean", [](const Inputs& x) { return mean(x[0] * x[0]); }},
+      {"norm", [](const Inputs& x) { return norm(x[0]); }},
+      {"3-norm of a dimension", [](const Inputs& x) { return norm(x[0], 3, {0}); }},
       {"amax", [](const Inputs& x) { return amax(x[0], {-1}); }},
       {"max", [](const Inputs& x) { return max(x[0]); }},
       {"min along a dimension", [](const Inputs& x) { return min(x[0], 0); }},
       {"aminmax", [](const Inputs& x) { return aminmax(x[0], 0); }},
       {"var", [](const Inputs& x) { return var(x[0], {}, 0); }},
-      {"std", [](const Inputs& x) { return farro::std(x[0], {-1}, 0.5); }},
+      {"std",
+       [](const Inputs& x) {
+         return farro::std(cat({x[0], x[0] * x[0] + 1}, -1), {-1}, 0.5);
+       }},
       {"var_mean", [](const Inputs& x) { return var_mean(x[0], {0}, -1); }},
       {"select", [](const Inputs& x) { return select(x[0], 0, -1); }},
       {"unbind", [](const Inputs& x) { return unbind(x[0], 0); }},
@@ -262,4 +266,32 @@ TEST_CASE("gradients of PyTorch's sample inputs match finite differences, once a
         });
     WARN(fmt::format("{} cases once, {} twice on {}", checked, twice, device.str()));
   });
+}
+
+TEST_CASE("irregular operations have the same bits on Serial and OpenMP", "[bits][A20]") {
+  if (!is_available("openmp")) SKIP("OpenMP was not built");
+  std::vector<Operation> operations = of_any_shape(), others = of_elements();
+  operations.insert(operations.end(), others.begin(), others.end());
+  for (const Operation& op : operations) {
+    for (DType dtype : {kFloat32, kFloat64}) {
+      // Large enough for kernels that fork.
+      auto hashes = [&](Device device) {
+        Tensor x = random({300, 257}, {.dtype = dtype, .device = device, .requires_grad = true}, 5,
+                          0.2, 1.5);
+        Inputs outputs = op.f({x});
+        std::erase_if(outputs, [](const Tensor& t) { return !t.requires_grad(); });
+        std::vector<uint64_t> list;
+        Inputs cotangents;
+        for (const Tensor& y : outputs) {
+          list.push_back(hash(y));
+          cotangents.push_back(random(y.sizes(), {.dtype = dtype, .device = device}, 6));
+        }
+        list.push_back(hash(grad(outputs, {x}, {}, cotangents)[0]));
+        return list;
+      };
+      INFO(op.name << " of " << name_of(dtype));
+      auto serial = hashes("serial"), openmp = hashes("openmp");
+      CHECK(serial == openmp);
+    }
+  }
 }
