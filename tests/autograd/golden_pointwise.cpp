@@ -106,6 +106,10 @@ void add_binary(OpTable& t) {
 }
 
 void add_ternary(OpTable& t) {
+  t.add("isclose", [](const Call& c) {
+    return isclose(c.tensor(0), c.tensor(1), c.number(2, "rtol", 1e-5), c.number(3, "atol", 1e-8),
+                   c.flag(4, "equal_nan", false));
+  });
   t.add("addcmul", [](const Call& c) {
     return addcmul(c.tensor(0), c.tensor(1), c.tensor(2), c.number(3, "value", 1));
   });
