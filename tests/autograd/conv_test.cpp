@@ -45,7 +45,7 @@ TEST_CASE("conv: padding \"same\" keeps sizes and puts an odd zero behind") {
   CHECK(conv1d(x.squeeze(0), w).sizes() == Dims{1, 3});
 }
 
-TEST_CASE("conv: Serial and OpenMP give the same bits, forward and backward") {
+TEST_CASE("conv: Serial and OpenMP give the same bits, forward and backward", "[bits][A20]") {
   for (DType dtype : {kFloat32, kFloat64, kBFloat16}) {
     std::vector<Tensor> first;
     for (const char* device : {"serial", "openmp"}) {

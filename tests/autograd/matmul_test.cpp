@@ -93,7 +93,7 @@ TEST_CASE("matmul: empty operands give zeros or nothing, gradients too [A19]") {
   });
 }
 
-TEST_CASE("matmul: Serial and OpenMP give the same bits, forward and backward") {
+TEST_CASE("matmul: Serial and OpenMP give the same bits, forward and backward", "[bits][A20]") {
   for (DType dtype : {kFloat32, kFloat64, kBFloat16}) {
     for (int64_t n : {5, 40, 300}) {
       std::vector<Tensor> first;

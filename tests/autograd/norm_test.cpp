@@ -86,7 +86,7 @@ TEST_CASE("layer_norm and group_norm: low precision, empty inputs and errors") {
   CHECK_THROWS_AS(layer_norm(ones({2, 2}, {.dtype = kInt64}), {2}), TypeError);
 }
 
-TEST_CASE("norms: the same bits on Serial and OpenMP, forward and backward", "[A20]") {
+TEST_CASE("norms: the same bits on Serial and OpenMP, forward and backward", "[bits][A20]") {
   std::vector<std::vector<Tensor>> results;
   for (Device device : {Device("serial"), Device("openmp")}) {
     TensorOptions leaf{.dtype = kFloat32, .device = device, .requires_grad = true};

@@ -44,7 +44,7 @@ TEST_CASE("pooling: shapes with and without batch, empty batches, errors") {
   CHECK_THROWS_AS(avg_pool1d(random({1, 1, 8}, {.dtype = kInt64}), 2), TypeError);
 }
 
-TEST_CASE("pooling: the same bits on Serial and OpenMP", "[A20]") {
+TEST_CASE("pooling: the same bits on Serial and OpenMP", "[bits][A20]") {
   std::vector<std::vector<Tensor>> results;
   for (Device device : {Device("serial"), Device("openmp")}) {
     Tensor x = random({8, 16, 20, 20}, {.dtype = kFloat32, .device = device, .requires_grad = true});

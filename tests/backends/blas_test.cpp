@@ -54,7 +54,7 @@ TEST_CASE("blas: picks kernels that use what the processor has") {
 }
 #endif
 
-TEST_CASE("blas: calls from parallel blocks give the bits of calls one after the other") {
+TEST_CASE("blas: calls from parallel blocks give the bits of calls one after the other", "[bits][A20]") {
   if (!blas::available()) return;
   auto expected = product_in_blocks("serial", 16);
   for (int repeat = 0; repeat < 20; ++repeat) REQUIRE(product_in_blocks(Device(), 16) == expected);

@@ -125,7 +125,7 @@ TEST_CASE("copy: no elements and no dimensions") {
   CHECK(copied(number, {2, 2}, kBool, Device()).values() == std::vector<double>(4, 1));
 }
 
-TEST_CASE("copy: large arrays give the same bits on Serial, OpenMP and by the plain kernel", "[A20]") {
+TEST_CASE("copy: large arrays give the same bits on Serial, OpenMP and by the plain kernel", "[bits][A20]") {
   DType to = GENERATE(kFloat32, kFloat64, kInt16);
   Array a = random_array({300, 501}, kFloat32, Device("serial"), 3, -90, 90).laid_out({1, 0});
   Array b = a.laid_out({1, 0});
@@ -172,7 +172,7 @@ TEST_CASE("arange and linspace: exact ends, any dtype") {
   CHECK(one[0] == 4);
 }
 
-TEST_CASE("take, put, add_at: the plain kernel gives the bits of the host kernel at any number of threads", "[A20]") {
+TEST_CASE("take, put, add_at: the plain kernel gives the bits of the host kernel at any number of threads", "[bits][A20]") {
   DType dtype = GENERATE(kFloat32, kFloat64, kBFloat16, kInt64);
   Array x = random_array({3, 11, 40}, dtype, Device("openmp"), 5, -9, 9).laid_out({1, 0, 2});
   Array values = random_array({3, 5000, 40}, dtype, Device("openmp"), 6, -9, 9);

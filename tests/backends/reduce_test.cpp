@@ -53,7 +53,7 @@ TEST_CASE("reduce: the fast kernels agree with the reference") {
   }
 }
 
-TEST_CASE("reduce: the bits depend on neither threads nor layout", "[A20]") {
+TEST_CASE("reduce: the bits depend on neither threads nor layout", "[bits][A20]") {
   for (const Case& c : kCases) {
     for (DType dtype : {kFloat32, kFloat64, kBFloat16}) {
       Array in = random_array(c.in, dtype, kSerial);

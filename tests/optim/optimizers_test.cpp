@@ -112,7 +112,7 @@ TEST_CASE("optimizers: PyTorch's numbers on every device") {
   });
 }
 
-TEMPLATE_TEST_CASE("optimizers: Serial, OpenMP and the plain kernels give the same bits", "", optim::SGD, optim::Adam,
+TEMPLATE_TEST_CASE("optimizers: Serial, OpenMP and the plain kernels give the same bits", "[bits][A20]", optim::SGD, optim::Adam,
                    optim::AdamW) {
   for (DType dtype : {kFloat32, kFloat64, kBFloat16, kFloat16}) {
     INFO(name_of(dtype));
