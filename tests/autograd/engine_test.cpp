@@ -345,3 +345,59 @@ TEST_CASE("tensors of size zero have gradients of size zero", "[A19]") {
   (x * x).sum().backward();
   CHECK(x.grad().sizes() == Dims{0, 3});
 }
+
+TEST_CASE("gradients have their tensors' dtypes", "[A7]") {
+  Tensor x = test::from_values({1, 2}, {.dtype = kFloat32, .requires_grad = true});
+  Tensor h = test::from_values({1, 2}, {.dtype = kBFloat16, .requires_grad = true});
+  Tensor w = leaf({3, 4});
+  (x * w + h * x).sum().backward();
+  CHECK(x.grad().dtype() == kFloat32);
+  CHECK(h.grad().dtype() == kBFloat16);
+  CHECK(w.grad().dtype() == kFloat64);
+  CHECK(x.grad().to_vector() == Values{4, 6});
+}
+
+TEST_CASE("gradients have their tensors' shapes where those were broadcast", "[A7]") {
+  Tensor row = leaf({1, 2, 3}), column = leaf({1, 2}, {2, 1}), number = leaf({5}, Dims{});
+  (row * column * number).sum().backward();
+  CHECK(row.grad().to_vector() == Values{15, 15, 15});
+  CHECK(column.grad().sizes() == Dims{2, 1});
+  CHECK(column.grad().to_vector() == Values{30, 30});
+  CHECK(number.grad().dim() == 0);
+  CHECK(number.grad().item() == 18);
+}
+
+TEST_CASE("inputs and outputs may be named twice", "[A6]") {
+  Tensor x = leaf({3});
+  Tensor y = x * x;
+  auto g = grad({y, y}, {x, x, y}, {}, {test::from_values({1}), test::from_values({10})});
+  CHECK(g[0].to_vector() == Values{66});
+  CHECK(g[1].to_vector() == Values{66});
+  CHECK(g[2].to_vector() == Values{11});
+}
+
+TEST_CASE("gradients that grad gives are the caller's own", "[A6]") {
+  Tensor x = leaf({3}), one = test::from_values({1});
+  auto g = grad({x + x}, {x}, {}, {one});
+  g[0].zero_();
+  Tensor y = x + 0;
+  Tensor passed = grad({y}, {x}, {.retain_graph = true}, {one})[0];
+  CHECK(one.to_vector() == Values{1});
+  CHECK(passed.to_vector() == Values{1});
+}
+
+TEST_CASE("an exception in backward leaves leaves and modes as they were", "[A6]") {
+  Tensor x = leaf({2});
+  bool throws = true;
+  Tensor y = autograd::record("ThrowBackward", test::from_values({2}), {x}, {},
+                              [&](const autograd::BackwardContext& c) -> autograd::Grads {
+                                if (throws) throw ValueError("not today");
+                                return {c.grad()};
+                              });
+  CHECK_THROWS_AS(y.backward(), ValueError);
+  CHECK(grad_mode_enabled());
+  CHECK_FALSE(x.grad().defined());
+  throws = false;
+  y.backward();
+  CHECK(x.grad().to_vector() == Values{1});
+}

@@ -68,3 +68,35 @@ TEST_CASE("NaN wins in maximum and minimum, and loses in fmax and fmin") {
     CHECK(std::isnan(min(x).item()));
   });
 }
+
+TEST_CASE("gradients at kinks are PyTorch's", "[A18]") {
+  test::for_each_device([](Device device) {
+    CAPTURE(device.str());
+    auto gradient = [&](const Values& values, auto f) {
+      Tensor x = test::from_values(values, {.device = device, .requires_grad = true});
+      f(x).sum().backward();
+      return x.grad().to_vector();
+    };
+    CHECK(gradient({0, -0.0, 2}, [](const Tensor& x) { return abs(x); }) == Values{0, 0, 1});
+    CHECK(gradient({0, -1, 1}, [](const Tensor& x) { return relu(x); }) == Values{0, 0, 1});
+    CHECK(gradient({0, 0}, [](const Tensor& x) { return norm(x); }) == Values{0, 0});
+    CHECK(gradient({3, 1, 3, 3}, [](const Tensor& x) { return max(x); }) ==
+          Values{1. / 3, 0, 1. / 3, 1. / 3});
+    CHECK(gradient({1, 3, 1}, [](const Tensor& x) { return min(x); }) == Values{0.5, 0, 0.5});
+    CHECK(gradient({3, 1, 3}, [](const Tensor& x) { return amax(x, {0}); }) == Values{0.5, 0, 0.5});
+    CHECK(gradient({3, 1, 3}, [](const Tensor& x) { return max(x, 0).first; }) == Values{1, 0, 0});
+    CHECK(gradient({1, 3, 1}, [](const Tensor& x) { return min(x, 0).first; }) == Values{1, 0, 0});
+  });
+}
+
+TEST_CASE("at a tie maximum and minimum give each input half of the gradient", "[A18]") {
+  Tensor a = test::leaf({1, 2, 3}), b = test::leaf({1, 5, 0});
+  minimum(a, b).sum().backward();
+  CHECK(a.grad().to_vector() == Values{0.5, 1, 0});
+  CHECK(b.grad().to_vector() == Values{0.5, 0, 1});
+  a.set_grad({});
+  b.set_grad({});
+  maximum(a, b).sum().backward();
+  CHECK(a.grad().to_vector() == Values{0.5, 0, 1});
+  CHECK(b.grad().to_vector() == Values{0.5, 1, 0});
+}
