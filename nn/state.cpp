@@ -115,30 +115,32 @@ class StateLoader {
     size_t missing, unexpected;
   };
 
-  /// Puts the old elements back unless it is told to forget them.
+  /// Puts everything back as it was unless it is told to forget it.
   class Backup {
    public:
-    explicit Backup(StateLoader& loader) : loader_(loader) {
+    explicit Backup(const StateLoader& loader) {
       NoGrad guard;
+      for (Module* module : loader.root_.modules()) {
+        module->visit_members([&](const Member& member) {
+          if (is_state(member)) slots_.emplace_back(member, member.tensor());
+        });
+      }
+      if (loader.options_.assign) return;
       for (const Copy& copy : loader.copies_) {
-        const Tensor& tensor = copy.member.tensor();
-        old_.emplace_back(tensor, loader.options_.assign ? Tensor() : tensor.clone());
+        elements_.emplace_back(copy.member.tensor(), copy.member.tensor().clone());
       }
     }
     ~Backup() {
       if (forgotten_) return;
       NoGrad guard;
-      for (size_t i = 0; i < old_.size(); ++i) {
-        auto& [tensor, elements] = old_[i];
-        if (elements.defined()) tensor.copy_(elements);
-        loader_.put(loader_.copies_[i].member, tensor);
-      }
+      for (auto& [member, tensor] : slots_) put(member, tensor);
+      for (auto& [tensor, elements] : elements_) tensor.copy_(elements);
     }
     void forget() { forgotten_ = true; }
 
    private:
-    StateLoader& loader_;
-    std::vector<std::pair<Tensor, Tensor>> old_;
+    std::vector<std::pair<Member, Tensor>> slots_;
+    std::vector<std::pair<Tensor, Tensor>> elements_;
     bool forgotten_ = false;
   };
 
@@ -272,11 +274,14 @@ class StateLoader {
     }
     for (Module* module : root_.modules()) {
       module->visit_members([&](const Member& member) {
-        if (member.kind != Kind::Parameter && member.kind != Kind::Buffer) return;
+        if (!is_state(member)) return;
         auto it = successors.find(member.tensor().impl());
         if (it != successors.end()) put(member, it->second);
       });
     }
+  }
+  static bool is_state(const Member& member) {
+    return member.kind == Kind::Parameter || member.kind == Kind::Buffer;
   }
   static void put(const Member& member, const Tensor& tensor) {
     if (member.kind == Kind::Parameter) {
