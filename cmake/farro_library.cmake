@@ -4,13 +4,21 @@ function(farro_link_headers path)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${path} ${PROJECT_BINARY_DIR}/include/farro/${path} SYMBOLIC)
 endfunction()
 
-# farro_own_flags(<target> [<scope>]) sets what Farro compiles its own sources with.
+# farro_own_flags(<target>) sets what Farro compiles its own sources with.
 function(farro_own_flags target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   # Bits must not depend on where a compiler fuses a product and a sum.
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>
-    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${FARRO_NATIVE}>>:-march=native>
-    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${FARRO_WARNINGS}>>:-Wall$<SEMICOLON>-Wextra>)
+  set(flags -ffp-contract=off)
+  if(FARRO_NATIVE)
+    list(APPEND flags -march=native)
+  endif()
+  if(FARRO_WARNINGS)
+    list(APPEND flags -Wall -Wextra)
+  endif()
+  list(JOIN flags , host_flags)
+  target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${flags}>"
+    "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${host_flags}>")
+  farro_choose_languages(${target})
 endfunction()
 
 # farro_library(<folder> [DEPENDS <folder>…]) makes the target farro::<folder> from every .cpp in
