@@ -16,11 +16,14 @@ bool conv_backward_weight(Device, const ConvShape&, float*, const float*, const 
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <unordered_map>
 
 #include <farro/backends/kernels/sum_partials.hpp>
+#include <farro/backends/kernels/unblock.hpp>
 #include <farro/backends/launch.hpp>
 #include <farro/backends/one_thread.hpp>
 #include <farro/backends/scratch.hpp>
@@ -57,6 +60,8 @@ struct Array {
   Desc plain, chosen;
   dnnl::primitive reorder;  // empty if the two are one
   size_t bytes = 0;         // of the chosen form
+  // Of images as output: their channels and points, and 8 or 16 if the chosen form has blocks of so many channels.
+  int64_t channels = 0, points = 0, channel_block = 0;
 
   bool reordered() const { return static_cast<bool>(reorder); }
 };
@@ -104,6 +109,14 @@ Desc plain(const memory::dims& leading, const int64_t (&values)[3], const ConvSh
   return {dims, memory::data_type::f32, strides};
 }
 
+memory::dims dims_of(const Desc& d) {
+#if DNNL_VERSION_MAJOR >= 3
+  return d.get_dims();
+#else
+  return d.dims();
+#endif
+}
+
 /// What precedes the last element's padding is given; this is what follows it for the output to have its size.
 memory::dims padding_after(const ConvShape& s) {
   memory::dims dims;
@@ -134,6 +147,17 @@ auto make_desc(const dnnl::primitive_attr& attr, const dnnl::convolution_forward
 }
 #endif
 
+/// 8 or 16 if the form is that of images whose channels lie in blocks of so many and leave no gap, else 0.
+int64_t channel_block_of(const Desc& chosen, const memory::dims& dims) {
+  using Tag = memory::format_tag;
+  constexpr Tag kTags[2][3] = {{Tag::nCw8c, Tag::nChw8c, Tag::nCdhw8c}, {Tag::nCw16c, Tag::nChw16c, Tag::nCdhw16c}};
+  for (int64_t i : {0, 1}) {
+    int64_t block = 8 * (i + 1);
+    if (dims[1] % block == 0 && chosen == Desc(dims, memory::data_type::f32, kTags[i][dims.size() - 3])) return block;
+  }
+  return 0;
+}
+
 /// Completes an array once the primitive has chosen its form.
 void choose(Array& array, int argument, const Desc& chosen, bool is_output) {
   array.argument = argument;
@@ -143,6 +167,11 @@ void choose(Array& array, int argument, const Desc& chosen, bool is_output) {
   const Desc& from = is_output ? chosen : array.plain;
   const Desc& to = is_output ? array.plain : chosen;
   array.reorder = dnnl::reorder(dnnl::reorder::primitive_desc(engine(), from, engine(), to));
+  if (!is_output || argument == DNNL_ARG_DIFF_WEIGHTS) return;
+  memory::dims dims = dims_of(array.plain);
+  array.channels = dims[1];
+  array.points = std::accumulate(dims.begin() + 2, dims.end(), int64_t{1}, std::multiplies<>());
+  array.channel_block = channel_block_of(chosen, dims);
 }
 
 /// `weights_as`, if given, is the form of the weights that another step of the plan has chosen.
@@ -158,13 +187,7 @@ Step make_step(const Key& key, int64_t images, const Desc* weights_as) {
   step.weights.plain = plain(filter, s.kernel, s);
   if (key.has_bias) step.bias = Desc({s.channels_out}, memory::data_type::f32, memory::format_tag::a);
 
-  auto wanted = [](const Desc& d) {
-#if DNNL_VERSION_MAJOR >= 3
-    return Desc(d.get_dims(), memory::data_type::f32, memory::format_tag::any);
-#else
-    return Desc(d.dims(), memory::data_type::f32, memory::format_tag::any);
-#endif
-  };
+  auto wanted = [](const Desc& d) { return Desc(dims_of(d), memory::data_type::f32, memory::format_tag::any); };
   Desc x = wanted(step.source.plain), y = wanted(step.destination.plain);
   Desc w = weights_as ? *weights_as : wanted(step.weights.plain);
   auto strides = spatial(s.stride, s), dilates = spatial(s.dilation, s, 1);
@@ -291,7 +314,11 @@ void run_images(const Step& step, const Array& from, const float* in, const floa
                                             {DNNL_ARG_SCRATCHPAD, wrap(step.scratch, scratch.as<void>())}};
   if (bias) arguments.emplace(DNNL_ARG_BIAS, wrap(step.bias, bias));
   step.convolution.execute(stream(), arguments);
-  if (to.reordered()) reorder(to, to.chosen, target, to.plain, out);
+  if (to.channel_block != 0) {
+    kernels::unblock_channels(out, target, step.images * to.channels / to.channel_block, to.points, to.channel_block);
+  } else if (to.reordered()) {
+    reorder(to, to.chosen, target, to.plain, out);
+  }
 }
 
 Input weights_for(const Plan& plan, const float* weight) {

@@ -3,6 +3,7 @@
 
 #include <farro/backends/kernels/conv.hpp>
 #include <farro/backends/kernels/conv_unfold.hpp>
+#include <farro/backends/kernels/unblock.hpp>
 #include <farro/backends/launch.hpp>
 
 #include <backends/dense.hpp>
@@ -167,5 +168,21 @@ TEST_CASE("conv: an empty batch has no output and a weight gradient of zeros") {
     Array x(in_sizes(s), dtype, "serial"), w(weight_sizes(s), dtype, "serial"), dy(out_sizes(s), dtype, "serial");
     Passes p = run(s, x, w, dy, nullptr, "serial");
     for (double v : p.grad_weight.values()) CHECK(v == 0);
+  }
+}
+
+TEST_CASE("conv: channels in blocks become planes") {
+  for (int64_t block : {8, 16}) {
+    for (int64_t points : {1, 7, 8, 29}) {
+      std::vector<float> from(static_cast<size_t>(3 * points * block)), to(from.size(), -1);
+      for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i);
+      kernels::unblock_channels(to.data(), from.data(), 3, points, block);
+      bool right = true;
+      for (int64_t i = 0; i < static_cast<int64_t>(from.size()); ++i) {
+        int64_t g = i / (points * block), p = i / block % points, c = i % block;
+        right = right && to[static_cast<size_t>((g * block + c) * points + p)] == from[static_cast<size_t>(i)];
+      }
+      CHECK(right);
+    }
   }
 }
