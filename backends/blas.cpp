@@ -15,11 +15,11 @@ constexpr int kNoTrans = 111;
 constexpr int kTrans = 112;
 
 template <class T>
-using GemmFn = void (*)(int order, int trans_a, int trans_b, int m, int n, int k, T alpha, const T* a, int lda,
-                        const T* b, int ldb, T beta, T* c, int ldc);
+using GemmFn = void (*)(int order, int trans_a, int trans_b, int m, int n, int k, T alpha,
+                        const T* a, int lda, const T* b, int ldb, T beta, T* c, int ldc);
 template <class T>
-using GemvFn = void (*)(int order, int trans, int m, int n, T alpha, const T* a, int lda, const T* x, int incx, T beta,
-                        T* y, int incy);
+using GemvFn = void (*)(int order, int trans, int m, int n, T alpha, const T* a, int lda,
+                        const T* x, int incx, T beta, T* y, int incy);
 
 /// Sets an environment variable while it lives, unless the user has set it.
 class ScopedVariable {
@@ -38,13 +38,13 @@ class ScopedVariable {
   bool set_ = false;
 };
 
-/// The kernels for this processor by its abilities, since OpenBLAS goes by model numbers and takes its slowest for those
-/// that it does not know. Null leaves the choice to OpenBLAS.
+/// The kernels for this processor by its abilities, since OpenBLAS goes by model numbers and takes
+/// its slowest for those that it does not know. Null leaves the choice to OpenBLAS.
 const char* kernels_for_this_processor() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq")) {
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
     return "SkylakeX";
   }
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
@@ -84,7 +84,8 @@ struct Library {
       return;
     }
     describe();
-    // Only the OpenMP flavour shares Kokkos' threads; another is kept to the calling thread for good.
+    // Only the OpenMP flavour shares Kokkos' threads; another is kept to the calling thread for
+    // good.
     int (*parallel)() = nullptr;
     void (*set_threads)(int) = nullptr;
     find(parallel, "openblas_get_parallel");
@@ -107,7 +108,8 @@ struct Library {
     find(config, "openblas_get_config");
     std::string_view text = config ? config() : "OpenBLAS";
     size_t version_end = text.find(' ', text.find(' ') + 1);
-    description = fmt::format("{}, {} kernels", text.substr(0, version_end), core ? core() : "unknown");
+    description =
+        fmt::format("{}, {} kernels", text.substr(0, version_end), core ? core() : "unknown");
   }
 };
 
@@ -120,12 +122,14 @@ constexpr int flag(bool trans) { return trans ? kTrans : kNoTrans; }
 
 template <class T>
 void call(GemmFn<T> f, const Gemm<T>& g) {
-  f(kRowMajor, flag(g.trans_a), flag(g.trans_b), g.m, g.n, g.k, g.alpha, g.a, g.lda, g.b, g.ldb, g.beta, g.c, g.ldc);
+  f(kRowMajor, flag(g.trans_a), flag(g.trans_b), g.m, g.n, g.k, g.alpha, g.a, g.lda, g.b, g.ldb,
+    g.beta, g.c, g.ldc);
 }
 
 template <class T>
 void call(GemvFn<T> f, const Gemv<T>& g) {
-  f(kRowMajor, flag(g.trans_a), g.rows, g.cols, g.alpha, g.a, g.lda, g.x, g.incx, g.beta, g.y, g.incy);
+  f(kRowMajor, flag(g.trans_a), g.rows, g.cols, g.alpha, g.a, g.lda, g.x, g.incx, g.beta, g.y,
+    g.incy);
 }
 
 }  // namespace

@@ -6,8 +6,9 @@
 
 namespace farro {
 
-/// While it lives, libraries that use OpenMP run on the calling thread alone. It sets the calling thread's own copy of
-/// the number of threads, which costs a few nanoseconds and touches nobody else's.
+/// While it lives, libraries that use OpenMP run on the calling thread alone. It sets the calling
+/// thread's own copy of the number of threads, which costs a few nanoseconds and touches nobody
+/// else's.
 class OneThread {
  public:
 #ifdef _OPENMP

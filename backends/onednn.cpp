@@ -39,8 +39,8 @@ std::string info() {
 }
 
 void gemm(const blas::Gemm<float>& g) {
-  dnnl_sgemm(g.trans_a ? 'T' : 'N', g.trans_b ? 'T' : 'N', g.m, g.n, g.k, g.alpha, g.a, g.lda, g.b, g.ldb, g.beta, g.c,
-             g.ldc);
+  dnnl_sgemm(g.trans_a ? 'T' : 'N', g.trans_b ? 'T' : 'N', g.m, g.n, g.k, g.alpha, g.a, g.lda, g.b,
+             g.ldb, g.beta, g.c, g.ldc);
 }
 
 }  // namespace farro::onednn

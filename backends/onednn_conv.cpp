@@ -4,9 +4,15 @@
 
 namespace farro::onednn {
 
-bool conv_forward(Device, const ConvShape&, float*, const float*, const float*, const float*) { return false; }
-bool conv_backward_input(Device, const ConvShape&, float*, const float*, const float*) { return false; }
-bool conv_backward_weight(Device, const ConvShape&, float*, const float*, const float*) { return false; }
+bool conv_forward(Device, const ConvShape&, float*, const float*, const float*, const float*) {
+  return false;
+}
+bool conv_backward_input(Device, const ConvShape&, float*, const float*, const float*) {
+  return false;
+}
+bool conv_backward_weight(Device, const ConvShape&, float*, const float*, const float*) {
+  return false;
+}
 
 }  // namespace farro::onednn
 
@@ -41,7 +47,9 @@ struct Key {
   int64_t pass;
   int64_t has_bias;
 
-  friend bool operator==(const Key& a, const Key& b) { return std::memcmp(&a, &b, sizeof(Key)) == 0; }
+  friend bool operator==(const Key& a, const Key& b) {
+    return std::memcmp(&a, &b, sizeof(Key)) == 0;
+  }
 };
 static_assert(std::has_unique_object_representations_v<Key>);
 
@@ -54,13 +62,15 @@ struct KeyHash {
   }
 };
 
-/// One array of a primitive: as the caller holds it, as the primitive wants it, and the way between them.
+/// One array of a primitive: as the caller holds it, as the primitive wants it, and the way between
+/// them.
 struct Array {
   int argument = 0;
   Desc plain, chosen;
   dnnl::primitive reorder;  // empty if the two are one
   size_t bytes = 0;         // of the chosen form
-  // Of images as output: their channels and points, and 8 or 16 if the chosen form has blocks of so many channels.
+  // Of images as output: their channels and points, and 8 or 16 if the chosen form has blocks of so
+  // many channels.
   int64_t channels = 0, points = 0, channel_block = 0;
 
   bool reordered() const { return static_cast<bool>(reorder); }
@@ -117,7 +127,8 @@ memory::dims dims_of(const Desc& d) {
 #endif
 }
 
-/// What precedes the last element's padding is given; this is what follows it for the output to have its size.
+/// What precedes the last element's padding is given; this is what follows it for the output to
+/// have its size.
 memory::dims padding_after(const ConvShape& s) {
   memory::dims dims;
   for (int64_t i = 3 - s.spatial; i < 3; ++i) {
@@ -129,7 +140,8 @@ memory::dims padding_after(const ConvShape& s) {
 
 #if DNNL_VERSION_MAJOR >= 3
 template <class Op, class... Args>
-auto make_desc(const dnnl::primitive_attr& attr, const dnnl::convolution_forward::primitive_desc* hint, Args&&... args) {
+auto make_desc(const dnnl::primitive_attr& attr,
+               const dnnl::convolution_forward::primitive_desc* hint, Args&&... args) {
   if constexpr (std::is_same_v<Op, dnnl::convolution_forward>) {
     return typename Op::primitive_desc(engine(), std::forward<Args>(args)..., attr);
   } else {
@@ -138,22 +150,29 @@ auto make_desc(const dnnl::primitive_attr& attr, const dnnl::convolution_forward
 }
 #else
 template <class Op, class... Args>
-auto make_desc(const dnnl::primitive_attr& attr, const dnnl::convolution_forward::primitive_desc* hint, Args&&... args) {
+auto make_desc(const dnnl::primitive_attr& attr,
+               const dnnl::convolution_forward::primitive_desc* hint, Args&&... args) {
   if constexpr (std::is_same_v<Op, dnnl::convolution_forward>) {
-    return typename Op::primitive_desc(typename Op::desc(std::forward<Args>(args)...), attr, engine());
+    return
+        typename Op::primitive_desc(typename Op::desc(std::forward<Args>(args)...), attr, engine());
   } else {
-    return typename Op::primitive_desc(typename Op::desc(std::forward<Args>(args)...), attr, engine(), *hint);
+    return typename Op::primitive_desc(typename Op::desc(std::forward<Args>(args)...), attr,
+                                       engine(), *hint);
   }
 }
 #endif
 
-/// 8 or 16 if the form is that of images whose channels lie in blocks of so many and leave no gap, else 0.
+/// 8 or 16 if the form is that of images whose channels lie in blocks of so many and leave no gap,
+/// else 0.
 int64_t channel_block_of(const Desc& chosen, const memory::dims& dims) {
   using Tag = memory::format_tag;
-  constexpr Tag kTags[2][3] = {{Tag::nCw8c, Tag::nChw8c, Tag::nCdhw8c}, {Tag::nCw16c, Tag::nChw16c, Tag::nCdhw16c}};
+  constexpr Tag kTags[2][3] = {{Tag::nCw8c, Tag::nChw8c, Tag::nCdhw8c},
+                               {Tag::nCw16c, Tag::nChw16c, Tag::nCdhw16c}};
   for (int64_t i : {0, 1}) {
     int64_t block = 8 * (i + 1);
-    if (dims[1] % block == 0 && chosen == Desc(dims, memory::data_type::f32, kTags[i][dims.size() - 3])) return block;
+    if (dims[1] % block == 0 &&
+        chosen == Desc(dims, memory::data_type::f32, kTags[i][dims.size() - 3]))
+      return block;
   }
   return 0;
 }
@@ -185,9 +204,12 @@ Step make_step(const Key& key, int64_t images, const Desc* weights_as) {
   memory::dims filter = s.groups > 1 ? memory::dims{s.groups, s.group_out(), s.group_in()}
                                      : memory::dims{s.channels_out, s.channels_in};
   step.weights.plain = plain(filter, s.kernel, s);
-  if (key.has_bias) step.bias = Desc({s.channels_out}, memory::data_type::f32, memory::format_tag::a);
+  if (key.has_bias)
+    step.bias = Desc({s.channels_out}, memory::data_type::f32, memory::format_tag::a);
 
-  auto wanted = [](const Desc& d) { return Desc(dims_of(d), memory::data_type::f32, memory::format_tag::any); };
+  auto wanted = [](const Desc& d) {
+    return Desc(dims_of(d), memory::data_type::f32, memory::format_tag::any);
+  };
   Desc x = wanted(step.source.plain), y = wanted(step.destination.plain);
   Desc w = weights_as ? *weights_as : wanted(step.weights.plain);
   auto strides = spatial(s.stride, s), dilates = spatial(s.dilation, s, 1);
@@ -196,11 +218,13 @@ Step make_step(const Key& key, int64_t images, const Desc* weights_as) {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
 
-  auto forward = key.has_bias
-                     ? make_desc<dnnl::convolution_forward>(attr, nullptr, dnnl::prop_kind::forward_training, kDirect, x, w,
-                                                            step.bias, y, strides, dilates, before, after)
-                     : make_desc<dnnl::convolution_forward>(attr, nullptr, dnnl::prop_kind::forward_training, kDirect, x, w,
-                                                            y, strides, dilates, before, after);
+  auto forward =
+      key.has_bias
+          ? make_desc<dnnl::convolution_forward>(attr, nullptr, dnnl::prop_kind::forward_training,
+                                                 kDirect, x, w, step.bias, y, strides, dilates,
+                                                 before, after)
+          : make_desc<dnnl::convolution_forward>(attr, nullptr, dnnl::prop_kind::forward_training,
+                                                 kDirect, x, w, y, strides, dilates, before, after);
   if (pass == Pass::Forward) {
     choose(step.source, DNNL_ARG_SRC, forward.src_desc(), false);
     choose(step.weights, DNNL_ARG_WEIGHTS, forward.weights_desc(), false);
@@ -208,15 +232,16 @@ Step make_step(const Key& key, int64_t images, const Desc* weights_as) {
     step.scratch = forward.scratchpad_desc();
     step.convolution = dnnl::convolution_forward(forward);
   } else if (pass == Pass::BackwardInput) {
-    auto desc = make_desc<dnnl::convolution_backward_data>(attr, &forward, kDirect, x, w, y, strides, dilates, before, after);
+    auto desc = make_desc<dnnl::convolution_backward_data>(attr, &forward, kDirect, x, w, y,
+                                                           strides, dilates, before, after);
     choose(step.source, DNNL_ARG_DIFF_SRC, desc.diff_src_desc(), true);
     choose(step.weights, DNNL_ARG_WEIGHTS, desc.weights_desc(), false);
     choose(step.destination, DNNL_ARG_DIFF_DST, desc.diff_dst_desc(), false);
     step.scratch = desc.scratchpad_desc();
     step.convolution = dnnl::convolution_backward_data(desc);
   } else {
-    auto desc =
-        make_desc<dnnl::convolution_backward_weights>(attr, &forward, kDirect, x, w, y, strides, dilates, before, after);
+    auto desc = make_desc<dnnl::convolution_backward_weights>(attr, &forward, kDirect, x, w, y,
+                                                              strides, dilates, before, after);
     choose(step.source, DNNL_ARG_SRC, desc.src_desc(), false);
     choose(step.weights, DNNL_ARG_DIFF_WEIGHTS, desc.diff_weights_desc(), true);
     choose(step.destination, DNNL_ARG_DIFF_DST, desc.diff_dst_desc(), false);
@@ -226,8 +251,9 @@ Step make_step(const Key& key, int64_t images, const Desc* weights_as) {
   return step;
 }
 
-/// Images of a block, by the shape alone: enough that a block is worth a primitive's call and its reorders stay in cache,
-/// few enough that there is something to share. Weight gradients need a buffer for each block, so they get fewer blocks.
+/// Images of a block, by the shape alone: enough that a block is worth a primitive's call and its
+/// reorders stay in cache, few enough that there is something to share. Weight gradients need a
+/// buffer for each block, so they get fewer blocks.
 int64_t images_per_block(const Key& key) {
   constexpr int64_t kBlockFlops = int64_t{1} << 25;
   constexpr int64_t kSmallBlockFlops = int64_t{1} << 20;
@@ -238,7 +264,8 @@ int64_t images_per_block(const Key& key) {
   int64_t block = std::min(kBlockFlops / flops, std::max<int64_t>(16, kSmallBlockFlops / flops));
   if (static_cast<Pass>(key.pass) == Pass::BackwardWeight) {
     int64_t bytes = s.weight_numel() * static_cast<int64_t>(sizeof(float));
-    int64_t partials = std::clamp<int64_t>(kPartialBytes / std::max<int64_t>(bytes, 1), 1, kMaxPartials);
+    int64_t partials =
+        std::clamp<int64_t>(kPartialBytes / std::max<int64_t>(bytes, 1), 1, kMaxPartials);
     block = std::max(block, (s.batch + partials - 1) / partials);
   }
   return std::clamp<int64_t>(block, 1, s.batch);
@@ -279,10 +306,14 @@ const Plan& find_plan(const ConvShape& shape, Pass pass, bool has_bias) {
   return *slot;
 }
 
-memory wrap(const Desc& desc, const void* data) { return memory(desc, engine(), const_cast<void*>(data)); }
+memory wrap(const Desc& desc, const void* data) {
+  return memory(desc, engine(), const_cast<void*>(data));
+}
 
-void reorder(const Array& array, const Desc& from_desc, const void* from, const Desc& to_desc, void* to) {
-  array.reorder.execute(stream(), {{DNNL_ARG_FROM, wrap(from_desc, from)}, {DNNL_ARG_TO, wrap(to_desc, to)}});
+void reorder(const Array& array, const Desc& from_desc, const void* from, const Desc& to_desc,
+             void* to) {
+  array.reorder.execute(stream(),
+                        {{DNNL_ARG_FROM, wrap(from_desc, from)}, {DNNL_ARG_TO, wrap(to_desc, to)}});
 }
 
 /// An input in the form that the primitive wants: the caller's memory, or a copy.
@@ -302,20 +333,22 @@ class Input {
 };
 
 /// Runs forward or backward by the input for the images of one block.
-void run_images(const Step& step, const Array& from, const float* in, const float* weights, const float* bias,
-                const Array& to, float* out) {
+void run_images(const Step& step, const Array& from, const float* in, const float* weights,
+                const float* bias, const Array& to, float* out) {
   OneThread one;
   Input input(from, in);
   Scratch result(to.reordered() ? to.bytes : 0), scratch(step.scratch.get_size());
   float* target = to.reordered() ? result.as<float>() : out;
-  std::unordered_map<int, memory> arguments{{from.argument, wrap(from.chosen, input.data())},
-                                            {step.weights.argument, wrap(step.weights.chosen, weights)},
-                                            {to.argument, wrap(to.chosen, target)},
-                                            {DNNL_ARG_SCRATCHPAD, wrap(step.scratch, scratch.as<void>())}};
+  std::unordered_map<int, memory> arguments{
+      {from.argument, wrap(from.chosen, input.data())},
+      {step.weights.argument, wrap(step.weights.chosen, weights)},
+      {to.argument, wrap(to.chosen, target)},
+      {DNNL_ARG_SCRATCHPAD, wrap(step.scratch, scratch.as<void>())}};
   if (bias) arguments.emplace(DNNL_ARG_BIAS, wrap(step.bias, bias));
   step.convolution.execute(stream(), arguments);
   if (to.channel_block != 0) {
-    kernels::unblock_channels(out, target, step.images * to.channels / to.channel_block, to.points, to.channel_block);
+    kernels::unblock_channels(out, target, step.images * to.channels / to.channel_block, to.points,
+                              to.channel_block);
   } else if (to.reordered()) {
     reorder(to, to.chosen, target, to.plain, out);
   }
@@ -334,22 +367,24 @@ double block_cost(const Plan& plan) {
 /// Calls body(first image, step) for each block.
 template <class Body>
 void for_blocks(const Plan& plan, Device device, const char* label, const Body& body) {
-  parallel_blocks(device, label, {plan.blocks, 1, block_cost(plan)}, [&](int64_t begin, int64_t end) {
-    for (int64_t b = begin; b < end; ++b) {
-      int64_t first = b * plan.block;
-      body(first, plan.step(std::min(plan.block, plan.key.shape.batch - first)));
-    }
-  });
+  parallel_blocks(device, label, {plan.blocks, 1, block_cost(plan)},
+                  [&](int64_t begin, int64_t end) {
+                    for (int64_t b = begin; b < end; ++b) {
+                      int64_t first = b * plan.block;
+                      body(first, plan.step(std::min(plan.block, plan.key.shape.batch - first)));
+                    }
+                  });
 }
 
 }  // namespace
 
-bool conv_forward(Device device, const ConvShape& shape, float* out, const float* input, const float* weight,
-                  const float* bias) {
+bool conv_forward(Device device, const ConvShape& shape, float* out, const float* input,
+                  const float* weight, const float* bias) {
   const Plan& plan = find_plan(shape, Pass::Forward, bias != nullptr);
   if (!plan.supported) return false;
   Input weights = weights_for(plan, weight);
-  int64_t in_image = shape.channels_in * shape.in_size(), out_image = shape.channels_out * shape.out_size();
+  int64_t in_image = shape.channels_in * shape.in_size(),
+          out_image = shape.channels_out * shape.out_size();
   for_blocks(plan, device, "farro::conv_forward", [&](int64_t first, const Step& step) {
     run_images(step, step.source, input + first * in_image, weights.data(), bias, step.destination,
                out + first * out_image);
@@ -357,42 +392,50 @@ bool conv_forward(Device device, const ConvShape& shape, float* out, const float
   return true;
 }
 
-bool conv_backward_input(Device device, const ConvShape& shape, float* grad_input, const float* grad_output,
-                         const float* weight) {
+bool conv_backward_input(Device device, const ConvShape& shape, float* grad_input,
+                         const float* grad_output, const float* weight) {
   const Plan& plan = find_plan(shape, Pass::BackwardInput, false);
   if (!plan.supported) return false;
   Input weights = weights_for(plan, weight);
-  int64_t in_image = shape.channels_in * shape.in_size(), out_image = shape.channels_out * shape.out_size();
+  int64_t in_image = shape.channels_in * shape.in_size(),
+          out_image = shape.channels_out * shape.out_size();
   for_blocks(plan, device, "farro::conv_backward_input", [&](int64_t first, const Step& step) {
-    run_images(step, step.destination, grad_output + first * out_image, weights.data(), nullptr, step.source,
-               grad_input + first * in_image);
+    run_images(step, step.destination, grad_output + first * out_image, weights.data(), nullptr,
+               step.source, grad_input + first * in_image);
   });
   return true;
 }
 
-bool conv_backward_weight(Device device, const ConvShape& shape, float* grad_weight, const float* grad_output,
-                          const float* input) {
+bool conv_backward_weight(Device device, const ConvShape& shape, float* grad_weight,
+                          const float* grad_output, const float* input) {
   const Plan& plan = find_plan(shape, Pass::BackwardWeight, false);
   if (!plan.supported) return false;
-  int64_t in_image = shape.channels_in * shape.in_size(), out_image = shape.channels_out * shape.out_size();
+  int64_t in_image = shape.channels_in * shape.in_size(),
+          out_image = shape.channels_out * shape.out_size();
   const Array& weights = plan.main.weights;
-  // Partial gradients in the primitive's form; the caller's memory serves as the first where the forms agree.
+  // Partial gradients in the primitive's form; the caller's memory serves as the first where the
+  // forms agree.
   size_t bytes = (weights.bytes + 63) / 64 * 64;
   int64_t own = weights.reordered() ? 0 : 1;
   Scratch partials(static_cast<size_t>(plan.blocks - own) * bytes);
   auto part = [&](int64_t p) {
-    return p < own ? grad_weight : reinterpret_cast<float*>(partials.as<char>() + static_cast<size_t>(p - own) * bytes);
+    return p < own ? grad_weight
+                   : reinterpret_cast<float*>(partials.as<char>() +
+                                              static_cast<size_t>(p - own) * bytes);
   };
   for_blocks(plan, device, "farro::conv_backward_weight", [&](int64_t first, const Step& step) {
     OneThread one;
-    Input x(step.source, input + first * in_image), dy(step.destination, grad_output + first * out_image);
+    Input x(step.source, input + first * in_image),
+        dy(step.destination, grad_output + first * out_image);
     Scratch scratch(step.scratch.get_size());
-    step.convolution.execute(stream(), {{step.source.argument, wrap(step.source.chosen, x.data())},
-                                        {step.destination.argument, wrap(step.destination.chosen, dy.data())},
-                                        {step.weights.argument, wrap(step.weights.chosen, part(first / plan.block))},
-                                        {DNNL_ARG_SCRATCHPAD, wrap(step.scratch, scratch.as<void>())}});
+    step.convolution.execute(
+        stream(), {{step.source.argument, wrap(step.source.chosen, x.data())},
+                   {step.destination.argument, wrap(step.destination.chosen, dy.data())},
+                   {step.weights.argument, wrap(step.weights.chosen, part(first / plan.block))},
+                   {DNNL_ARG_SCRATCHPAD, wrap(step.scratch, scratch.as<void>())}});
   });
-  kernels::sum_partials(device, plan.blocks, static_cast<int64_t>(weights.bytes / sizeof(float)), part);
+  kernels::sum_partials(device, plan.blocks, static_cast<int64_t>(weights.bytes / sizeof(float)),
+                        part);
   OneThread one;
   if (weights.reordered()) reorder(weights, weights.chosen, part(0), weights.plain, grad_weight);
   return true;

@@ -11,7 +11,8 @@ namespace farro {
 class Scratch {
  public:
   Scratch() = default;
-  explicit Scratch(size_t bytes) : data_(bytes ? detail::pool_allocate(bytes) : nullptr), bytes_(bytes) {}
+  explicit Scratch(size_t bytes)
+      : data_(bytes ? detail::pool_allocate(bytes) : nullptr), bytes_(bytes) {}
   Scratch(Scratch&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
   Scratch& operator=(Scratch&& other) noexcept {

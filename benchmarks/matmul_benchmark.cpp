@@ -24,7 +24,8 @@ template <class T>
 Job best_raw_product(const Tensor& a, const Tensor& b) {
   int n = static_cast<int>(a.size(0));
   Tensor c = matrix(n, n, a.dtype(), a.device());
-  blas::Gemm<T> gemm{n, n, n, T(1), a.data<T>(), n, false, b.data<T>(), n, false, T(0), c.data<T>(), n};
+  blas::Gemm<T> gemm{n,           n, n,     T(1), a.data<T>(), n, false,
+                     b.data<T>(), n, false, T(0), c.data<T>(), n};
   std::vector<Job> jobs;
   auto add = [&](auto call) {
     jobs.push_back([call, gemm, a, b, c] {
@@ -45,7 +46,8 @@ Job best_raw_product(const Tensor& a, const Tensor& b) {
 /// P13: a recorded product against the best library call.
 Jobs product(int64_t n, DType dtype) {
   Tensor a = matrix(n, n, dtype, "serial"), b = matrix(n, n, dtype, "serial");
-  Job reference = dtype == kFloat64 ? best_raw_product<double>(a, b) : best_raw_product<float>(a, b);
+  Job reference =
+      dtype == kFloat64 ? best_raw_product<double>(a, b) : best_raw_product<float>(a, b);
   a.requires_grad_();
   b.requires_grad_();
   double cube = static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n);
@@ -69,7 +71,8 @@ const bool registered = [] {
       add_row("P13/matmul/serial/" + suffix + std::to_string(n), [=] { return product(n, dtype); });
     }
     for (int64_t n : {512, 1024, 2048}) {
-      add_row("P18/matmul/openmp/" + suffix + std::to_string(n), [=] { return threads_against_one(n, dtype); });
+      add_row("P18/matmul/openmp/" + suffix + std::to_string(n),
+              [=] { return threads_against_one(n, dtype); });
     }
   }
   return true;

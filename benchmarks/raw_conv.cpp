@@ -46,7 +46,8 @@ memory filled(const memory::desc& desc, const dnnl::engine& engine) {
   return m;
 }
 
-Job job(const dnnl::primitive& primitive, const dnnl::engine& engine, std::unordered_map<int, memory> arguments) {
+Job job(const dnnl::primitive& primitive, const dnnl::engine& engine,
+        std::unordered_map<int, memory> arguments) {
   return [primitive, stream = dnnl::stream(engine), arguments = std::move(arguments)]() mutable {
     OneThread one;
     primitive.execute(stream, arguments);
@@ -59,18 +60,21 @@ Job job(const dnnl::primitive& primitive, const dnnl::engine& engine, std::unord
 RawConv raw_conv(const ConvShape& s) {
   OneThread one;
   dnnl::engine engine(dnnl::engine::kind::cpu, 0);
-  auto any = [](memory::dims dims) { return memory::desc(dims, memory::data_type::f32, memory::format_tag::any); };
-  auto x = any({s.batch, s.channels_in, s.in[1], s.in[2]}), y = any({s.batch, s.channels_out, s.out[1], s.out[2]});
+  auto any = [](memory::dims dims) {
+    return memory::desc(dims, memory::data_type::f32, memory::format_tag::any);
+  };
+  auto x = any({s.batch, s.channels_in, s.in[1], s.in[2]}),
+       y = any({s.batch, s.channels_out, s.out[1], s.out[2]});
   auto w = any({s.channels_out, s.channels_in, s.kernel[1], s.kernel[2]});
   memory::dims stride{s.stride[1], s.stride[2]}, padding{s.padding[1], s.padding[2]};
   constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 
-  auto forward = describe<dnnl::convolution_forward>(engine, dnnl::prop_kind::forward_training, kDirect, x, w, y, stride,
-                                                     padding, padding);
-  auto data = describe_backward<dnnl::convolution_backward_data>(engine, forward, kDirect, x, w, y, stride, padding,
-                                                                 padding);
-  auto weights = describe_backward<dnnl::convolution_backward_weights>(engine, forward, kDirect, x, w, y, stride, padding,
-                                                                       padding);
+  auto forward = describe<dnnl::convolution_forward>(engine, dnnl::prop_kind::forward_training,
+                                                     kDirect, x, w, y, stride, padding, padding);
+  auto data = describe_backward<dnnl::convolution_backward_data>(engine, forward, kDirect, x, w, y,
+                                                                 stride, padding, padding);
+  auto weights = describe_backward<dnnl::convolution_backward_weights>(
+      engine, forward, kDirect, x, w, y, stride, padding, padding);
   return {job(dnnl::convolution_forward(forward), engine,
               {{DNNL_ARG_SRC, filled(forward.src_desc(), engine)},
                {DNNL_ARG_WEIGHTS, filled(forward.weights_desc(), engine)},

@@ -5,8 +5,8 @@
 
 namespace farro::benchmarks {
 
-/// The passes of a convolution by oneDNN alone, on one thread, with all arrays in the layouts that it asks for. Empty
-/// jobs where oneDNN is not built in.
+/// The passes of a convolution by oneDNN alone, on one thread, with all arrays in the layouts that
+/// it asks for. Empty jobs where oneDNN is not built in.
 struct RawConv {
   Job forward, backward_input, backward_weight;
 };

@@ -25,8 +25,9 @@ class SpatialSizes {
   Dims sizes_;
 };
 
-/// Zeros around the input: so many on both sides of each dimension, "valid" (none) or "same" (so many that output and
-/// input have one size; where that is odd, the additional one goes behind the last element).
+/// Zeros around the input: so many on both sides of each dimension, "valid" (none) or "same" (so
+/// many that output and input have one size; where that is odd, the additional one goes behind the
+/// last element).
 class ConvPadding {
  public:
   enum class Mode { Explicit, Valid, Same };
@@ -54,12 +55,16 @@ struct ConvOptions {
   int64_t groups = 1;
 };
 
-/// Convolutions as deep learning has them (the kernel is not flipped). input [batch, channels_in, spatial…] or without
-/// batch, weight [channels_out, channels_in / groups, kernel…], bias [channels_out] or undefined. One dtype (TypeError) and
-/// device (BackendError); ShapeError where shapes do not fit, ValueError for options out of range.
-Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias = {}, const ConvOptions& options = {});
-Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias = {}, const ConvOptions& options = {});
-Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias = {}, const ConvOptions& options = {});
+/// Convolutions as deep learning has them (the kernel is not flipped). input [batch, channels_in,
+/// spatial…] or without batch, weight [channels_out, channels_in / groups, kernel…], bias
+/// [channels_out] or undefined. One dtype (TypeError) and device (BackendError); ShapeError where
+/// shapes do not fit, ValueError for options out of range.
+Tensor conv1d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
+              const ConvOptions& options = {});
+Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
+              const ConvOptions& options = {});
+Tensor conv3d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
+              const ConvOptions& options = {});
 
 struct ConvTransposeOptions {
   SpatialSizes stride = 1;
@@ -69,8 +74,9 @@ struct ConvTransposeOptions {
   SpatialSizes dilation = 1;
 };
 
-/// The gradients of convolutions by their inputs, as operations. weight [channels_in, channels_out / groups, kernel…]; a
-/// dimension of the output is (in - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1.
+/// The gradients of convolutions by their inputs, as operations. weight [channels_in, channels_out
+/// / groups, kernel…]; a dimension of the output is (in - 1) stride - 2 padding + dilation (kernel
+/// - 1) + output_padding + 1.
 Tensor conv_transpose1d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
                         const ConvTransposeOptions& options = {});
 Tensor conv_transpose2d(const Tensor& input, const Tensor& weight, const Tensor& bias = {},
@@ -80,8 +86,10 @@ Tensor conv_transpose3d(const Tensor& input, const Tensor& weight, const Tensor&
 
 namespace autograd {
 
-/// The three passes as recorded operations on tensors that fit the shape; each one's gradients are the other two.
-Tensor conv_forward(const ConvShape& shape, const Tensor& input, const Tensor& weight, const Tensor& bias = {});
+/// The three passes as recorded operations on tensors that fit the shape; each one's gradients are
+/// the other two.
+Tensor conv_forward(const ConvShape& shape, const Tensor& input, const Tensor& weight,
+                    const Tensor& bias = {});
 Tensor conv_backward_input(const ConvShape& shape, const Tensor& grad_output, const Tensor& weight);
 Tensor conv_backward_weight(const ConvShape& shape, const Tensor& grad_output, const Tensor& input);
 

@@ -28,24 +28,28 @@ ArrayView turned(const ArrayView& v) {
 
 void check_pair(const char* operation, const Tensor& a, const Tensor& b) {
   if (a.dtype() != b.dtype()) {
-    fail<TypeError>(operation, "expected operands of one dtype, got {} and {}", name_of(a.dtype()), name_of(b.dtype()));
+    fail<TypeError>(operation, "expected operands of one dtype, got {} and {}", name_of(a.dtype()),
+                    name_of(b.dtype()));
   }
-  if (a.dtype() == kBool) fail<TypeError>(operation, "expected floating-point or integer operands, got bool");
+  if (a.dtype() == kBool)
+    fail<TypeError>(operation, "expected floating-point or integer operands, got bool");
   if (a.device() != b.device()) {
-    fail<BackendError>(operation, "expected operands on one device, got {} and {}", a.device().str(), b.device().str());
+    fail<BackendError>(operation, "expected operands on one device, got {} and {}",
+                       a.device().str(), b.device().str());
   }
 }
 
 void check_ndim(const char* operation, const Tensor& a, int a_ndim, const Tensor& b, int b_ndim) {
   if (a.dim() != a_ndim || b.dim() != b_ndim) {
-    fail<ShapeError>(operation, "expected a {}-d and a {}-d tensor, got shapes {} and {}", a_ndim, b_ndim,
-                     to_string(a.sizes()), to_string(b.sizes()));
+    fail<ShapeError>(operation, "expected a {}-d and a {}-d tensor, got shapes {} and {}", a_ndim,
+                     b_ndim, to_string(a.sizes()), to_string(b.sizes()));
   }
 }
 
 [[noreturn]] FARRO_COLD void fail_inner(const char* operation, const Tensor& a, const Tensor& b) {
-  fail<ShapeError>(operation, "expected as many columns on the left as rows on the right, got shapes {} and {}",
-                   to_string(a.sizes()), to_string(b.sizes()));
+  fail<ShapeError>(
+      operation, "expected as many columns on the left as rows on the right, got shapes {} and {}",
+      to_string(a.sizes()), to_string(b.sizes()));
 }
 
 /// The shape of a product of matrices whose leading dimensions broadcast.
@@ -67,7 +71,8 @@ Dims product_sizes(const char* operation, const ArrayView& a, const ArrayView& b
   return sizes;
 }
 
-/// What backward needs of one factor, which is nothing unless the other one's gradient is asked for.
+/// What backward needs of one factor, which is nothing unless the other one's gradient is asked
+/// for.
 Tensor wanted(const Tensor& for_grad_of, const Tensor& factor) {
   return for_grad_of.requires_grad() ? factor : Tensor();
 }
@@ -95,7 +100,8 @@ Grads product_grads(const BackwardContext& c, const char* name, bool ta, bool tb
   return grads;
 }
 
-/// alpha op(a) op(b), recorded. Its gradients are products of the same kind, so any order of derivative is.
+/// alpha op(a) op(b), recorded. Its gradients are products of the same kind, so any order of
+/// derivative is.
 Tensor product(const char* name, Factor a, Factor b, double alpha) {
   ArrayView turned_a, turned_b;
   const ArrayView& left = a.turn ? turned_a = turned(a.tensor.array()) : a.tensor.array();
@@ -113,7 +119,7 @@ Tensor product(const char* name, Factor a, Factor b, double alpha) {
                   });
   }
   return record(name, std::move(out), {a.tensor, b.tensor},
-                  {wanted(b.tensor, a.tensor), wanted(a.tensor, b.tensor)},
+                {wanted(b.tensor, a.tensor), wanted(a.tensor, b.tensor)},
                 [name, ta = a.turn, tb = b.turn, alpha, a_sizes = a.tensor.sizes(),
                  b_sizes = b.tensor.sizes()](const BackwardContext& c) {
                   Grads grads = product_grads(c, name, ta, tb, alpha);
@@ -123,7 +129,8 @@ Tensor product(const char* name, Factor a, Factor b, double alpha) {
                 });
 }
 
-/// All leading dimensions as one, for a product with a single matrix: its gradient is then one product, not a sum of many.
+/// All leading dimensions as one, for a product with a single matrix: its gradient is then one
+/// product, not a sum of many.
 Tensor flat_rows(const Tensor& x) {
   if (x.dim() == 2) return x;
   int64_t rows = 1;
@@ -156,19 +163,21 @@ Tensor scaled_copy(const Tensor& c, const Dims& sizes, double beta) {
     return out;
   }
   out.copy_(c);
-  if (beta != 1) out.mul_(is_floating_point(c.dtype()) ? Tensor(beta) : Tensor(static_cast<int64_t>(beta)));
+  if (beta != 1)
+    out.mul_(is_floating_point(c.dtype()) ? Tensor(beta) : Tensor(static_cast<int64_t>(beta)));
   return out;
 }
 
-Tensor add_product(const char* operation, const char* name, const Tensor& c, const Tensor& a, const Tensor& b,
-                   AddmmOptions options) {
+Tensor add_product(const char* operation, const char* name, const Tensor& c, const Tensor& a,
+                   const Tensor& b, AddmmOptions options) {
   check_pair(operation, a, b);
   check_pair(operation, c, a);
   int last = a.dim() - 1;
   if (a.sizes()[last] != b.sizes()[last - 1]) fail_inner(operation, a, b);
   Dims sizes = product_sizes(operation, a.array(), b.array());
   autograd::check_broadcasts_to(c.sizes(), sizes, operation);
-  bool is_bias = options.beta == 1 && c.dim() == 1 && c.sizes()[0] == sizes.back() && c.is_contiguous();
+  bool is_bias =
+      options.beta == 1 && c.dim() == 1 && c.sizes()[0] == sizes.back() && c.is_contiguous();
   Tensor out = is_bias ? empty_like_array(sizes, a) : scaled_copy(c, sizes, options.beta);
   kernels::MatmulOptions how{.alpha = options.alpha, .accumulate = !is_bias};
   if (is_bias) how.bias = &c.array();
@@ -181,8 +190,10 @@ Tensor add_product(const char* operation, const char* name, const Tensor& c, con
                     grads[0] = sum_to_sizes(g, c_sizes);
                     if (options.beta != 1) grads[0] = grads[0] * options.beta;
                   }
-                  if (ctx.needs(1)) grads[1] = product(name, {g}, {ctx.saved(1), true}, options.alpha);
-                  if (ctx.needs(2)) grads[2] = product(name, {ctx.saved(0), true}, {g}, options.alpha);
+                  if (ctx.needs(1))
+                    grads[1] = product(name, {g}, {ctx.saved(1), true}, options.alpha);
+                  if (ctx.needs(2))
+                    grads[2] = product(name, {ctx.saved(0), true}, {g}, options.alpha);
                   return grads;
                 });
 }
@@ -194,7 +205,8 @@ Tensor linear_rows(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   Tensor flat_bias = bias.defined() ? bias.detach().contiguous() : Tensor();
   if (bias.defined()) options.bias = &flat_bias.array();
   kernels::matmul(out.array(), x.array(), turned(weight.array()), options);
-  return record("LinearBackward", std::move(out), {x, weight, bias}, {wanted(weight, x), wanted(x, weight)},
+  return record("LinearBackward", std::move(out), {x, weight, bias},
+                {wanted(weight, x), wanted(x, weight)},
                 [columns = weight.sizes()[0]](const BackwardContext& c) -> Grads {
                   const Tensor& g = c.grad();
                   Grads grads(3);
@@ -249,8 +261,8 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   }
   check_pair("matmul", a, b);
   if (a.dim() == 0 || b.dim() == 0) {
-    fail<ShapeError>("matmul", "expected operands of at least 1 dimension, got shapes {} and {}", to_string(a.sizes()),
-                     to_string(b.sizes()));
+    fail<ShapeError>("matmul", "expected operands of at least 1 dimension, got shapes {} and {}",
+                     to_string(a.sizes()), to_string(b.sizes()));
   }
   if (a.sizes().back() != b.sizes()[std::max(b.dim() - 2, 0)]) fail_inner("matmul", a, b);
   if (a.dim() == 1 && b.dim() == 1) return dot(a, b);
@@ -275,7 +287,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   if (bias.defined()) check_pair("linear", weight, bias);
   int64_t in = weight.dim() == 0 ? -1 : weight.sizes().back();
   if (x.dim() == 0 || weight.dim() < 1 || weight.dim() > 2 || x.sizes().back() != in) {
-    fail<ShapeError>("linear", "expected an input [..., in] and a weight [out, in], got shapes {} and {}",
+    fail<ShapeError>("linear",
+                     "expected an input [..., in] and a weight [out, in], got shapes {} and {}",
                      to_string(x.sizes()), to_string(weight.sizes()));
   }
   if (weight.dim() == 1) {
@@ -284,7 +297,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   }
   int64_t out = weight.sizes()[0];
   if (bias.defined() && (bias.dim() != 1 || bias.sizes()[0] != out)) {
-    fail<ShapeError>("linear", "expected a bias of shape [{}], got {}", out, to_string(bias.sizes()));
+    fail<ShapeError>("linear", "expected a bias of shape [{}], got {}", out,
+                     to_string(bias.sizes()));
   }
   return unflat_rows(linear_rows(flat_rows(x), weight, bias), x.sizes(), out);
 }

@@ -2,12 +2,14 @@
 
 #include <farro/autograd/tensor.hpp>
 
-/// Products of matrices and vectors, floating-point or integer. Operands must have one dtype (TypeError) and one device
-/// (BackendError); shapes that do not fit are a ShapeError. Transposed operands are used where they lie.
+/// Products of matrices and vectors, floating-point or integer. Operands must have one dtype
+/// (TypeError) and one device (BackendError); shapes that do not fit are a ShapeError. Transposed
+/// operands are used where they lie.
 namespace farro {
 
-/// PyTorch's torch.matmul: 1-d operands count as a row on the left and a column on the right, and leading dimensions
-/// broadcast. [m, k] [k, n] gives [m, n]; [k] [k] gives a 0-d tensor; [b, m, k] [k] gives [b, m].
+/// PyTorch's torch.matmul: 1-d operands count as a row on the left and a column on the right, and
+/// leading dimensions broadcast. [m, k] [k, n] gives [m, n]; [k] [k] gives a 0-d tensor; [b, m, k]
+/// [k] gives [b, m].
 Tensor matmul(const Tensor& a, const Tensor& b);
 /// [m, k] [k, n].
 Tensor mm(const Tensor& a, const Tensor& b);
@@ -29,8 +31,8 @@ Tensor addmm(const Tensor& c, const Tensor& a, const Tensor& b, AddmmOptions opt
 /// As addmm, with batches of matrices.
 Tensor baddbmm(const Tensor& c, const Tensor& a, const Tensor& b, AddmmOptions options = {});
 
-/// x [..., in] times the transpose of weight [out, in], plus bias [out] unless that is undefined: one product. A 1-d
-/// weight gives one number per row.
+/// x [..., in] times the transpose of weight [out, in], plus bias [out] unless that is undefined:
+/// one product. A 1-d weight gives one number per row.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias = {});
 
 }  // namespace farro

@@ -35,34 +35,39 @@ class AsFloat {
 
 /// True if a product over an empty dimension makes the result zero (plus bias).
 bool empty_sum(const ConvShape& s) {
-  return s.channels_in == 0 || s.channels_out == 0 || s.kernel_size() == 0 || s.in_size() == 0 || s.out_size() == 0 ||
-         s.batch == 0;
+  return s.channels_in == 0 || s.channels_out == 0 || s.kernel_size() == 0 || s.in_size() == 0 ||
+         s.out_size() == 0 || s.batch == 0;
 }
 
 }  // namespace
 
-void conv_forward(const ConvShape& s, const ArrayView& out, const ArrayView& input, const ArrayView& weight,
-                  const ArrayView* bias) {
+void conv_forward(const ConvShape& s, const ArrayView& out, const ArrayView& input,
+                  const ArrayView& weight, const ArrayView* bias) {
   if (out.numel() == 0) return;
   if (plain_only(out) || empty_sum(s)) return plain_conv_forward(s, out, input, weight, bias);
   if (is_half(out.dtype)) {
-    AsFloat y(out, false), x(input, true), w(weight, true), b(bias ? *bias : ArrayView{}, bias != nullptr);
+    AsFloat y(out, false), x(input, true), w(weight, true),
+        b(bias ? *bias : ArrayView{}, bias != nullptr);
     conv_forward(s, y.view(), x.view(), w.view(), bias ? &b.view() : nullptr);
     return y.finish(out);
   }
   if (out.dtype == kFloat64) {
-    return unfold_conv_forward<double>(out.device, s, out.as<double>(), input.as<double>(), weight.as<double>(),
-                                       bias ? bias->as<double>() : nullptr);
+    return unfold_conv_forward<double>(out.device, s, out.as<double>(), input.as<double>(),
+                                       weight.as<double>(), bias ? bias->as<double>() : nullptr);
   }
   const float* b = bias ? bias->as<float>() : nullptr;
-  if (onednn::conv_forward(out.device, s, out.as<float>(), input.as<float>(), weight.as<float>(), b)) return;
-  unfold_conv_forward<float>(out.device, s, out.as<float>(), input.as<float>(), weight.as<float>(), b);
+  if (onednn::conv_forward(out.device, s, out.as<float>(), input.as<float>(), weight.as<float>(),
+                           b))
+    return;
+  unfold_conv_forward<float>(out.device, s, out.as<float>(), input.as<float>(), weight.as<float>(),
+                             b);
 }
 
-void conv_backward_input(const ConvShape& s, const ArrayView& grad_input, const ArrayView& grad_output,
-                         const ArrayView& weight) {
+void conv_backward_input(const ConvShape& s, const ArrayView& grad_input,
+                         const ArrayView& grad_output, const ArrayView& weight) {
   if (grad_input.numel() == 0) return;
-  if (plain_only(grad_input) || empty_sum(s)) return plain_conv_backward_input(s, grad_input, grad_output, weight);
+  if (plain_only(grad_input) || empty_sum(s))
+    return plain_conv_backward_input(s, grad_input, grad_output, weight);
   if (is_half(grad_input.dtype)) {
     AsFloat dx(grad_input, false), dy(grad_output, true), w(weight, true);
     conv_backward_input(s, dx.view(), dy.view(), w.view());
@@ -70,18 +75,20 @@ void conv_backward_input(const ConvShape& s, const ArrayView& grad_input, const 
   }
   Device device = grad_input.device;
   if (grad_input.dtype == kFloat64) {
-    return unfold_conv_backward_input<double>(device, s, grad_input.as<double>(), grad_output.as<double>(),
-                                              weight.as<double>());
+    return unfold_conv_backward_input<double>(device, s, grad_input.as<double>(),
+                                              grad_output.as<double>(), weight.as<double>());
   }
   auto* dx = grad_input.as<float>();
   const auto *dy = grad_output.as<float>(), *w = weight.as<float>();
-  if (!onednn::conv_backward_input(device, s, dx, dy, w)) unfold_conv_backward_input<float>(device, s, dx, dy, w);
+  if (!onednn::conv_backward_input(device, s, dx, dy, w))
+    unfold_conv_backward_input<float>(device, s, dx, dy, w);
 }
 
-void conv_backward_weight(const ConvShape& s, const ArrayView& grad_weight, const ArrayView& grad_output,
-                          const ArrayView& input) {
+void conv_backward_weight(const ConvShape& s, const ArrayView& grad_weight,
+                          const ArrayView& grad_output, const ArrayView& input) {
   if (grad_weight.numel() == 0) return;
-  if (plain_only(grad_weight) || empty_sum(s)) return plain_conv_backward_weight(s, grad_weight, grad_output, input);
+  if (plain_only(grad_weight) || empty_sum(s))
+    return plain_conv_backward_weight(s, grad_weight, grad_output, input);
   if (is_half(grad_weight.dtype)) {
     AsFloat dw(grad_weight, false), dy(grad_output, true), x(input, true);
     conv_backward_weight(s, dw.view(), dy.view(), x.view());
@@ -89,12 +96,13 @@ void conv_backward_weight(const ConvShape& s, const ArrayView& grad_weight, cons
   }
   Device device = grad_weight.device;
   if (grad_weight.dtype == kFloat64) {
-    return unfold_conv_backward_weight<double>(device, s, grad_weight.as<double>(), grad_output.as<double>(),
-                                               input.as<double>());
+    return unfold_conv_backward_weight<double>(device, s, grad_weight.as<double>(),
+                                               grad_output.as<double>(), input.as<double>());
   }
   auto* dw = grad_weight.as<float>();
   const auto *dy = grad_output.as<float>(), *x = input.as<float>();
-  if (!onednn::conv_backward_weight(device, s, dw, dy, x)) unfold_conv_backward_weight<float>(device, s, dw, dy, x);
+  if (!onednn::conv_backward_weight(device, s, dw, dy, x))
+    unfold_conv_backward_weight<float>(device, s, dw, dy, x);
 }
 
 }  // namespace farro::kernels

@@ -8,14 +8,15 @@
 namespace farro::kernels {
 namespace {
 
-constexpr auto kTypes = boost::hana::tuple_t<float, double, BFloat16, Float16, int64_t, int32_t, int16_t, int8_t, uint8_t>;
+constexpr auto kTypes = boost::hana::tuple_t<float, double, BFloat16, Float16, int64_t, int32_t,
+                                             int16_t, int8_t, uint8_t>;
 
 }  // namespace
 
 /// What elements of type T are multiplied and added in; unsigned for integers, which wrap around.
 template <class T>
-using ConvCompute =
-    std::conditional_t<std::is_same_v<T, double>, double, std::conditional_t<std::is_integral_v<T>, uint64_t, float>>;
+using ConvCompute = std::conditional_t<std::is_same_v<T, double>, double,
+                                       std::conditional_t<std::is_integral_v<T>, uint64_t, float>>;
 
 /// A position in the spatial dimensions of `size`, as three coordinates.
 struct ConvPoint {
@@ -29,7 +30,8 @@ struct ConvPoint {
 };
 
 /// The input element that output point o sees through kernel point k; -1 in the padding.
-FARRO_FUNCTION inline int64_t input_index(const ConvShape& s, const ConvPoint& o, const ConvPoint& k) {
+FARRO_FUNCTION inline int64_t input_index(const ConvShape& s, const ConvPoint& o,
+                                          const ConvPoint& k) {
   int64_t index = 0;
   for (int d = 0; d < 3; ++d) {
     int64_t x = o.at[d] * s.stride[d] - s.padding[d] + k.at[d] * s.dilation[d];
@@ -40,7 +42,8 @@ FARRO_FUNCTION inline int64_t input_index(const ConvShape& s, const ConvPoint& o
 }
 
 /// The output element that sees input point x through kernel point k; -1 if none does.
-FARRO_FUNCTION inline int64_t output_index(const ConvShape& s, const ConvPoint& x, const ConvPoint& k) {
+FARRO_FUNCTION inline int64_t output_index(const ConvShape& s, const ConvPoint& x,
+                                           const ConvPoint& k) {
   int64_t index = 0;
   for (int d = 0; d < 3; ++d) {
     int64_t o = x.at[d] + s.padding[d] - k.at[d] * s.dilation[d];
@@ -98,7 +101,8 @@ struct PlainConvBackwardInput {
       int64_t at = output_index(s, x, ConvPoint(tap, s.kernel));
       if (at < 0) continue;
       for (int64_t c = 0; c < outs; ++c) {
-        sum += static_cast<C>(dy[c * s.out_size() + at]) * static_cast<C>(w[c * s.group_in() * taps + tap]);
+        sum += static_cast<C>(dy[c * s.out_size() + at]) *
+               static_cast<C>(w[c * s.group_in() * taps + tap]);
       }
     }
     grad_input[i] = static_cast<T>(sum);
@@ -133,26 +137,28 @@ struct PlainConvBackwardWeight {
   }
 };
 
-void plain_conv_forward(const ConvShape& s, const ArrayView& out, const ArrayView& input, const ArrayView& weight,
-                        const ArrayView* bias) {
+void plain_conv_forward(const ConvShape& s, const ArrayView& out, const ArrayView& input,
+                        const ArrayView& weight, const ArrayView* bias) {
   dispatch_dtype("conv", out.dtype, kTypes, [&]<class T>() {
-    PlainConvForward<T> f{s, out.as<T>(), input.as<T>(), weight.as<T>(), bias ? bias->as<T>() : nullptr};
+    PlainConvForward<T> f{s, out.as<T>(), input.as<T>(), weight.as<T>(),
+                          bias ? bias->as<T>() : nullptr};
     for_each(out.device, "farro::plain_conv_forward", s.batch * s.channels_out * s.out_size(), f,
              static_cast<double>(s.group_in() * s.kernel_size() + 1));
   });
 }
 
-void plain_conv_backward_input(const ConvShape& s, const ArrayView& grad_input, const ArrayView& grad_output,
-                               const ArrayView& weight) {
+void plain_conv_backward_input(const ConvShape& s, const ArrayView& grad_input,
+                               const ArrayView& grad_output, const ArrayView& weight) {
   dispatch_dtype("conv", grad_input.dtype, kTypes, [&]<class T>() {
     PlainConvBackwardInput<T> f{s, grad_input.as<T>(), grad_output.as<T>(), weight.as<T>()};
-    for_each(grad_input.device, "farro::plain_conv_backward_input", s.batch * s.channels_in * s.in_size(), f,
+    for_each(grad_input.device, "farro::plain_conv_backward_input",
+             s.batch * s.channels_in * s.in_size(), f,
              static_cast<double>(s.group_out() * s.kernel_size() + 1));
   });
 }
 
-void plain_conv_backward_weight(const ConvShape& s, const ArrayView& grad_weight, const ArrayView& grad_output,
-                                const ArrayView& input) {
+void plain_conv_backward_weight(const ConvShape& s, const ArrayView& grad_weight,
+                                const ArrayView& grad_output, const ArrayView& input) {
   dispatch_dtype("conv", grad_weight.dtype, kTypes, [&]<class T>() {
     PlainConvBackwardWeight<T> f{s, grad_weight.as<T>(), grad_output.as<T>(), input.as<T>()};
     for_each(grad_weight.device, "farro::plain_conv_backward_weight", s.weight_numel(), f,

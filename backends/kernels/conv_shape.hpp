@@ -6,10 +6,11 @@
 
 namespace farro {
 
-/// A convolution in 1 to 3 spatial dimensions, input [batch, channels_in, in…], weight [channels_out,
-/// channels_in / groups, kernel…], output [batch, channels_out, out…]. Arrays hold the spatial dimensions in their last
-/// `spatial` entries and 1 (padding 0) before. The padding is that before the first element; what follows the last one is
-/// whatever the output's size asks for. Only 64-bit integers, so that shapes compare and hash as bytes.
+/// A convolution in 1 to 3 spatial dimensions, input [batch, channels_in, in…], weight
+/// [channels_out, channels_in / groups, kernel…], output [batch, channels_out, out…]. Arrays hold
+/// the spatial dimensions in their last `spatial` entries and 1 (padding 0) before. The padding is
+/// that before the first element; what follows the last one is whatever the output's size asks for.
+/// Only 64-bit integers, so that shapes compare and hash as bytes.
 struct ConvShape {
   int64_t spatial = 2;
   int64_t batch = 0;
@@ -30,7 +31,9 @@ struct ConvShape {
   FARRO_FUNCTION int64_t group_out() const { return channels_out / groups; }
   FARRO_FUNCTION int64_t weight_numel() const { return channels_out * group_in() * kernel_size(); }
   /// Multiplications and additions of one pass over one image.
-  FARRO_FUNCTION int64_t flops_per_image() const { return 2 * out_size() * channels_out * group_in() * kernel_size(); }
+  FARRO_FUNCTION int64_t flops_per_image() const {
+    return 2 * out_size() * channels_out * group_in() * kernel_size();
+  }
 };
 
 }  // namespace farro

@@ -4,7 +4,8 @@
 
 namespace farro::kernels {
 
-/// c [m, n] = alpha op(a) op(b), added to c if accumulate; row-major with unit steps within lines, op transposes.
+/// c [m, n] = alpha op(a) op(b), added to c if accumulate; row-major with unit steps within lines,
+/// op transposes.
 template <class T>
 struct HostGemm {
   int64_t m, n, k;
@@ -35,8 +36,8 @@ struct HostGemv {
   int64_t incy;
 };
 
-/// The fastest way for the sizes (of sizes alone, so that equal shapes give equal bits): OpenBLAS, oneDNN or small_gemm, on
-/// the calling thread. No dimension may be 0.
+/// The fastest way for the sizes (of sizes alone, so that equal shapes give equal bits): OpenBLAS,
+/// oneDNN or small_gemm, on the calling thread. No dimension may be 0.
 void host_gemm(const HostGemm<float>& g);
 void host_gemm(const HostGemm<double>& g);
 void host_gemv(const HostGemv<float>& g);

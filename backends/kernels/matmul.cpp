@@ -57,7 +57,8 @@ MatmulProblem make_matmul_problem(const ArrayView& out, const ArrayView& a, cons
     int64_t size = out.sizes[d], sa = stride_of(a, d), sb = stride_of(b, d), so = out.strides[d];
     if (size == 1) continue;
     int last = p.batch.size() - 1;
-    if (last >= 0 && p.a_batch[last] == sa * size && p.b_batch[last] == sb * size && p.out_batch[last] == so * size) {
+    if (last >= 0 && p.a_batch[last] == sa * size && p.b_batch[last] == sb * size &&
+        p.out_batch[last] == so * size) {
       p.batch[last] *= size;
       p.a_batch[last] = sa;
       p.b_batch[last] = sb;
@@ -74,8 +75,12 @@ MatmulProblem make_matmul_problem(const ArrayView& out, const ArrayView& a, cons
     int last = p.batch.size() - 1;
     int64_t size = p.batch[last], a_row = p.m == 1 ? p.a_batch[last] : p.a_row;
     int64_t out_row = p.m == 1 ? p.out_batch[last] : p.out_row;
-    if (p.b_batch[last] != 0 || p.a_batch[last] != p.m * a_row || p.out_batch[last] != p.m * out_row) break;
-    if (!Layout(p.m * size, p.k, a_row, p.a_col).fits || !Layout(p.m * size, p.n, out_row, p.out_col).fits) break;
+    if (p.b_batch[last] != 0 || p.a_batch[last] != p.m * a_row ||
+        p.out_batch[last] != p.m * out_row)
+      break;
+    if (!Layout(p.m * size, p.k, a_row, p.a_col).fits ||
+        !Layout(p.m * size, p.n, out_row, p.out_col).fits)
+      break;
     p.m *= size;
     p.a_row = a_row;
     p.out_row = out_row;
@@ -86,7 +91,8 @@ MatmulProblem make_matmul_problem(const ArrayView& out, const ArrayView& a, cons
 
 namespace {
 
-/// Splits a dimension of `size` into `count` nearly equal parts of at most about `wanted` elements, the last perhaps shorter.
+/// Splits a dimension of `size` into `count` nearly equal parts of at most about `wanted` elements,
+/// the last perhaps shorter.
 struct Cut {
   int64_t size, part, count;
   Cut(int64_t n, int64_t wanted) : size(n) {
@@ -114,7 +120,8 @@ struct Operands {
 };
 
 template <class T>
-void set_rows(T* out, int64_t row_stride, int64_t col_stride, int64_t rows, int64_t columns, const T* bias) {
+void set_rows(T* out, int64_t row_stride, int64_t col_stride, int64_t rows, int64_t columns,
+              const T* bias) {
   for (int64_t i = 0; i < rows; ++i) {
     T* line = out + i * row_stride;
     if (col_stride == 1) {
@@ -125,28 +132,35 @@ void set_rows(T* out, int64_t row_stride, int64_t col_stride, int64_t rows, int6
   }
 }
 
-/// Tiles of out: large enough for a library to run at full speed, larger where there is plenty, and all of it where the
-/// product is too small to share.
+/// Tiles of out: large enough for a library to run at full speed, larger where there is plenty, and
+/// all of it where the product is too small to share.
 struct Tiling {
   Cut rows, columns;
   int64_t tiles_per_block;
 
   Tiling(int64_t m, int64_t n, int64_t k)
-      : rows(m, share(m, n, k) ? (m >= 1024 ? 512 : m >= 512 ? 256 : 128) : m),
+      : rows(m, share(m, n, k) ? (m >= 1024  ? 512
+                                  : m >= 512 ? 256
+                                             : 128)
+                               : m),
         columns(n, share(m, n, k) ? (m >= 512 ? 1024 : 512) : n) {
     constexpr int64_t kBlockFlops = int64_t{1} << 20;
-    tiles_per_block = std::max<int64_t>(1, kBlockFlops / std::max<int64_t>(1, 2 * rows.part * columns.part * k));
+    tiles_per_block =
+        std::max<int64_t>(1, kBlockFlops / std::max<int64_t>(1, 2 * rows.part * columns.part * k));
   }
 
-  static bool share(int64_t m, int64_t n, int64_t k) { return m * n >= (int64_t{1} << 22) / std::max<int64_t>(k, 1); }
+  static bool share(int64_t m, int64_t n, int64_t k) {
+    return m * n >= (int64_t{1} << 22) / std::max<int64_t>(k, 1);
+  }
 };
 
 template <class T>
-void run_tiles(Device device, const MatmulProblem& p, const Operands<T>& o, const Layout& a, const Layout& b) {
+void run_tiles(Device device, const MatmulProblem& p, const Operands<T>& o, const Layout& a,
+               const Layout& b) {
   Tiling tiling(p.m, p.n, p.k);
   int64_t per_matrix = tiling.rows.count * tiling.columns.count;
-  double flops = 2.0 * static_cast<double>(tiling.rows.part) * static_cast<double>(tiling.columns.part) *
-                 static_cast<double>(p.k);
+  double flops = 2.0 * static_cast<double>(tiling.rows.part) *
+                 static_cast<double>(tiling.columns.part) * static_cast<double>(p.k);
   LaunchShape shape{p.batches() * per_matrix, tiling.tiles_per_block, cost_of(flops)};
   parallel_blocks(device, "farro::matmul", shape, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
@@ -178,7 +192,8 @@ void run_vector(Device device, const MatmulProblem& p, const Operands<T>& o, con
   constexpr int64_t kBlockElements = 65536;
   Cut rows(p.m, std::max<int64_t>(16, kBlockElements / std::max<int64_t>(p.k, 1)));
   int64_t cost = rows.part * p.k;
-  LaunchShape shape{p.batches() * rows.count, std::max<int64_t>(1, 16384 / cost), static_cast<double>(cost)};
+  LaunchShape shape{p.batches() * rows.count, std::max<int64_t>(1, 16384 / cost),
+                    static_cast<double>(cost)};
   parallel_blocks(device, "farro::matmul_vector", shape, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       auto at = p.offsets(t / rows.count);
@@ -207,21 +222,22 @@ void run_dot(Device device, const MatmulProblem& p, const Operands<T>& o, int64_
   T* sums = partials.as<T>();
   for (int64_t batch = 0; batch < p.batches(); ++batch) {
     auto at = p.offsets(batch);
-    parallel_blocks(device, "farro::dot", {depth.count, 1, static_cast<double>(part)}, [&](int64_t begin, int64_t end) {
-      for (int64_t d = begin; d < end; ++d) {
-        host_gemv(HostGemv<T>{.m = 1,
-                              .k = depth.length(d),
-                              .alpha = T(1),
-                              .a = o.a + at.a + depth.begin(d),
-                              .lda = depth.length(d),
-                              .trans = false,
-                              .x = o.b + at.b + depth.begin(d) * p.b_row,
-                              .incx = p.b_row,
-                              .accumulate = false,
-                              .y = sums + d,
-                              .incy = 1});
-      }
-    });
+    parallel_blocks(device, "farro::dot", {depth.count, 1, static_cast<double>(part)},
+                    [&](int64_t begin, int64_t end) {
+                      for (int64_t d = begin; d < end; ++d) {
+                        host_gemv(HostGemv<T>{.m = 1,
+                                              .k = depth.length(d),
+                                              .alpha = T(1),
+                                              .a = o.a + at.a + depth.begin(d),
+                                              .lda = depth.length(d),
+                                              .trans = false,
+                                              .x = o.b + at.b + depth.begin(d) * p.b_row,
+                                              .incx = p.b_row,
+                                              .accumulate = false,
+                                              .y = sums + d,
+                                              .incy = 1});
+                      }
+                    });
     sum_partials(device, depth.count, 1, [sums](int64_t i) { return sums + i; });
     T* out = o.out + at.out;
     *out = o.alpha * sums[0] + (o.accumulate ? *out : T(0));
@@ -238,14 +254,17 @@ void transpose(MatmulProblem& p) {
 
 /// Makes contiguous what a library can't take, and runs. out's rows or columns lie together.
 template <class T>
-void run_host(const ArrayView& out, const ArrayView& a, const ArrayView& b, const MatmulOptions& options) {
+void run_host(const ArrayView& out, const ArrayView& a, const ArrayView& b,
+              const MatmulOptions& options) {
   constexpr int64_t kLongDot = 16384;
   MatmulProblem p = make_matmul_problem(out, a, b);
-  Operands<T> o{a.as<T>(),          b.as<T>(),          out.as<T>(),
-                static_cast<T>(options.alpha), options.accumulate, options.bias ? options.bias->as<T>() : nullptr};
+  Operands<T> o{a.as<T>(),          b.as<T>(),
+                out.as<T>(),        static_cast<T>(options.alpha),
+                options.accumulate, options.bias ? options.bias->as<T>() : nullptr};
   bool vector = p.m == 1 || p.n == 1;
   if (vector && o.bias) {
-    for (int64_t i = 0; i < p.batches(); ++i) set_rows(o.out + p.offsets(i).out, p.out_row, p.out_col, p.m, p.n, o.bias);
+    for (int64_t i = 0; i < p.batches(); ++i)
+      set_rows(o.out + p.offsets(i).out, p.out_row, p.out_col, p.m, p.n, o.bias);
     o.accumulate = true;
     o.bias = nullptr;
   }
@@ -260,10 +279,13 @@ void run_host(const ArrayView& out, const ArrayView& a, const ArrayView& b, cons
   run_vector<T>(out.device, p, o, left);
 }
 
-/// A view of the same sizes whose memory a library can take: v itself, or a copy (in `dtype`) held by `keep`.
+/// A view of the same sizes whose memory a library can take: v itself, or a copy (in `dtype`) held
+/// by `keep`.
 ArrayView usable(const ArrayView& v, DType dtype, Scratch& keep) {
   int last = v.ndim() - 1;
-  if (v.dtype == dtype && Layout(v.sizes[last - 1], v.sizes[last], v.strides[last - 1], v.strides[last]).fits) return v;
+  if (v.dtype == dtype &&
+      Layout(v.sizes[last - 1], v.sizes[last], v.strides[last - 1], v.strides[last]).fits)
+    return v;
   // Expanded dimensions are copied once.
   ArrayView from = v, to = v;
   for (int d = 0; d < last - 1; ++d) {
@@ -278,7 +300,8 @@ ArrayView usable(const ArrayView& v, DType dtype, Scratch& keep) {
   return to;
 }
 
-void run_host(const ArrayView& out, const ArrayView& a, const ArrayView& b, const MatmulOptions& options) {
+void run_host(const ArrayView& out, const ArrayView& a, const ArrayView& b,
+              const MatmulOptions& options) {
   DType dtype = compute_dtype(out.dtype);
   int last = out.ndim() - 1;
   int64_t m = out.sizes[last - 1], n = out.sizes[last];
@@ -302,21 +325,34 @@ void run_host(const ArrayView& out, const ArrayView& a, const ArrayView& b, cons
     target.data = keep_out.as<void>();
     if (options.accumulate) copy(target, out);
   }
-  dtype == kFloat64 ? run_host<double>(target, left, right, converted) : run_host<float>(target, left, right, converted);
+  dtype == kFloat64 ? run_host<double>(target, left, right, converted)
+                    : run_host<float>(target, left, right, converted);
   if (target.data != out.data) copy(out, target);
 }
 
-/// What most products of networks are: matrices that lie as a library takes them, too small to share. False if not so.
+/// What most products of networks are: matrices that lie as a library takes them, too small to
+/// share. False if not so.
 template <class T>
-bool run_single(const ArrayView& out, const ArrayView& a, const ArrayView& b, const MatmulOptions& options) {
+bool run_single(const ArrayView& out, const ArrayView& a, const ArrayView& b,
+                const MatmulOptions& options) {
   int64_t m = out.sizes[0], n = out.sizes[1], k = a.sizes[1];
   if (m == 1 || n == 1 || Tiling::share(m, n, k)) return false;
   Layout left(m, k, a.strides[0], a.strides[1]), right(k, n, b.strides[0], b.strides[1]);
-  if (!left.fits || !right.fits || !rows_are_lines(m, n, out.strides[0], out.strides[1])) return false;
-  HostGemm<T> g{.m = m, .n = n, .k = k, .alpha = static_cast<T>(options.alpha),
-                .a = a.as<T>(), .lda = left.ld, .trans_a = left.trans,
-                .b = b.as<T>(), .ldb = right.ld, .trans_b = right.trans,
-                .accumulate = options.accumulate || options.bias, .c = out.as<T>(), .ldc = out.strides[0]};
+  if (!left.fits || !right.fits || !rows_are_lines(m, n, out.strides[0], out.strides[1]))
+    return false;
+  HostGemm<T> g{.m = m,
+                .n = n,
+                .k = k,
+                .alpha = static_cast<T>(options.alpha),
+                .a = a.as<T>(),
+                .lda = left.ld,
+                .trans_a = left.trans,
+                .b = b.as<T>(),
+                .ldb = right.ld,
+                .trans_b = right.trans,
+                .accumulate = options.accumulate || options.bias,
+                .c = out.as<T>(),
+                .ldc = out.strides[0]};
   const T* bias = options.bias ? options.bias->as<T>() : nullptr;
   parallel_blocks(out.device, "farro::matmul", {1, 1, 1}, [&](int64_t, int64_t) {
     if (bias) set_rows(g.c, g.ldc, int64_t{1}, g.m, g.n, bias);
@@ -327,15 +363,18 @@ bool run_single(const ArrayView& out, const ArrayView& a, const ArrayView& b, co
 
 }  // namespace
 
-void matmul(const ArrayView& out, const ArrayView& a, const ArrayView& b, const MatmulOptions& options) {
+void matmul(const ArrayView& out, const ArrayView& a, const ArrayView& b,
+            const MatmulOptions& options) {
   if (out.numel() == 0) return;
   bool empty = a.sizes[a.ndim() - 1] == 0;
   if (!out.device.is_host() || use_reference_kernels() || !is_floating_point(out.dtype) || empty) {
-    plain_matmul(make_matmul_problem(out, a, b), out, a, b, options.alpha, options.accumulate, options.bias);
+    plain_matmul(make_matmul_problem(out, a, b), out, a, b, options.alpha, options.accumulate,
+                 options.bias);
     return;
   }
-  if (out.ndim() == 2 && (out.dtype == kFloat32 ? run_single<float>(out, a, b, options)
-                                                : out.dtype == kFloat64 && run_single<double>(out, a, b, options))) {
+  if (out.ndim() == 2 &&
+      (out.dtype == kFloat32 ? run_single<float>(out, a, b, options)
+                             : out.dtype == kFloat64 && run_single<double>(out, a, b, options))) {
     return;
   }
   run_host(out, a, b, options);

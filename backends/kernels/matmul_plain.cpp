@@ -44,10 +44,10 @@ struct PlainMatmul {
   }
 };
 
-void plain_matmul(const MatmulProblem& p, const ArrayView& out, const ArrayView& a, const ArrayView& b, double alpha,
-                  bool accumulate, const ArrayView* bias) {
-  constexpr auto kTypes =
-      boost::hana::tuple_t<float, double, BFloat16, Float16, int64_t, int32_t, int16_t, int8_t, uint8_t>;
+void plain_matmul(const MatmulProblem& p, const ArrayView& out, const ArrayView& a,
+                  const ArrayView& b, double alpha, bool accumulate, const ArrayView* bias) {
+  constexpr auto kTypes = boost::hana::tuple_t<float, double, BFloat16, Float16, int64_t, int32_t,
+                                               int16_t, int8_t, uint8_t>;
   dispatch_dtype("matmul", out.dtype, kTypes, [&]<class T>() {
     using C = Compute<T>;
     C factor;
@@ -56,8 +56,10 @@ void plain_matmul(const MatmulProblem& p, const ArrayView& out, const ArrayView&
     } else {
       factor = static_cast<C>(alpha);
     }
-    PlainMatmul<T> f{p, out.as<T>(), a.as<T>(), b.as<T>(), bias ? bias->as<T>() : nullptr, factor, accumulate};
-    for_each(out.device, "farro::plain_matmul", p.batches() * p.m * p.n, f, static_cast<double>(p.k + 1));
+    PlainMatmul<T> f{p,      out.as<T>(), a.as<T>(), b.as<T>(), bias ? bias->as<T>() : nullptr,
+                     factor, accumulate};
+    for_each(out.device, "farro::plain_matmul", p.batches() * p.m * p.n, f,
+             static_cast<double>(p.k + 1));
   });
 }
 

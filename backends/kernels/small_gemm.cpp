@@ -9,7 +9,7 @@ namespace farro::kernels {
 namespace {
 
 constexpr int64_t kDepth = 256;  // of a panel of b: 16 columns of float fill half a level-1 cache
-constexpr int kRows = 6;         // 6 x 2 accumulators, 2 registers of b and 1 of a: 15 of 16 registers
+constexpr int kRows = 6;  // 6 x 2 accumulators, 2 registers of b and 1 of a: 15 of 16 registers
 constexpr int kVectors = 2;
 
 template <class T>
@@ -66,7 +66,8 @@ void run_tile(const Tile<T>& t) {
     } else {
       T line[V * kWidth<T>];
 #pragma GCC unroll 8
-      for (int v = 0; v < V; ++v) (sum[r][v] * Batch(t.alpha)).store_unaligned(line + v * kWidth<T>);
+      for (int v = 0; v < V; ++v)
+        (sum[r][v] * Batch(t.alpha)).store_unaligned(line + v * kWidth<T>);
       for (int64_t j = 0; j < t.columns; ++j) c[j] = t.accumulate ? c[j] + line[j] : line[j];
     }
   }
@@ -76,19 +77,32 @@ template <int V, class T>
 void run_rows(Tile<T> t, int64_t m) {
   for (int64_t i = 0; i < m; i += kRows, t.a += kRows * t.a_row, t.c += kRows * t.ldc) {
     switch (std::min<int64_t>(m - i, kRows)) {
-      case 1: run_tile<1, V>(t); break;
-      case 2: run_tile<2, V>(t); break;
-      case 3: run_tile<3, V>(t); break;
-      case 4: run_tile<4, V>(t); break;
-      case 5: run_tile<5, V>(t); break;
-      default: run_tile<6, V>(t); break;
+      case 1:
+        run_tile<1, V>(t);
+        break;
+      case 2:
+        run_tile<2, V>(t);
+        break;
+      case 3:
+        run_tile<3, V>(t);
+        break;
+      case 4:
+        run_tile<4, V>(t);
+        break;
+      case 5:
+        run_tile<5, V>(t);
+        break;
+      default:
+        run_tile<6, V>(t);
+        break;
     }
   }
 }
 
 /// Copies `columns` columns of b, `depth` deep, to rows of `width`, the missing columns as zeros.
 template <class T>
-void pack_panel(T* to, int64_t width, const T* b, int64_t ldb, bool trans, int64_t depth, int64_t columns) {
+void pack_panel(T* to, int64_t width, const T* b, int64_t ldb, bool trans, int64_t depth,
+                int64_t columns) {
   if (columns < width) std::fill(to, to + depth * width, T(0));
   if (trans) {
     for (int64_t j = 0; j < columns; ++j) {
@@ -96,7 +110,8 @@ void pack_panel(T* to, int64_t width, const T* b, int64_t ldb, bool trans, int64
       for (int64_t p = 0; p < depth; ++p) to[p * width + j] = from[p];
     }
   } else {
-    for (int64_t p = 0; p < depth; ++p) std::copy(b + p * ldb, b + p * ldb + columns, to + p * width);
+    for (int64_t p = 0; p < depth; ++p)
+      std::copy(b + p * ldb, b + p * ldb + columns, to + p * width);
   }
 }
 
@@ -117,8 +132,8 @@ void run(const SmallGemm<T>& g) {
         b = packed;
         ldb = width;
       }
-      Tile<T> tile{depth, g.a + p * g.a_col, g.a_row, g.a_col, b,       ldb,
-                   g.c + j, g.ldc,           columns, g.alpha, g.accumulate || p > 0};
+      Tile<T> tile{depth,   g.a + p * g.a_col,    g.a_row, g.a_col, b, ldb, g.c + j, g.ldc, columns,
+                   g.alpha, g.accumulate || p > 0};
       width == kPanel ? run_rows<kVectors>(tile, g.m) : run_rows<1>(tile, g.m);
     }
   }

@@ -7,8 +7,9 @@
 
 namespace farro::kernels {
 
-/// Adds arrays of n elements, part(0) … part(count - 1), in a pairwise tree; the sum is left in part(0), the others hold
-/// partial sums. The same bits on every host backend at every thread count.
+/// Adds arrays of n elements, part(0) … part(count - 1), in a pairwise tree; the sum is left in
+/// part(0), the others hold partial sums. The same bits on every host backend at every thread
+/// count.
 template <class Part>
 void sum_partials(Device device, int64_t count, int64_t n, const Part& part) {
   constexpr int64_t kGrain = 4096;

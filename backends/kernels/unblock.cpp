@@ -38,7 +38,8 @@ void unblock_channels(float* to, const float* from, int64_t count, int64_t point
   int64_t whole = points / kSide * kSide;
   for (int64_t g = 0; g < count; ++g, from += points * block, to += points * block) {
     for (int64_t c = 0; c < block; c += kSide) {
-      for (int64_t p = 0; p < whole; p += kSide) transpose_tile(to + c * points + p, points, from + p * block + c, block);
+      for (int64_t p = 0; p < whole; p += kSide)
+        transpose_tile(to + c * points + p, points, from + p * block + c, block);
       for (int64_t p = whole; p < points; ++p) {
         for (int64_t i = 0; i < kSide; ++i) to[(c + i) * points + p] = from[p * block + c + i];
       }

@@ -14,7 +14,7 @@ using namespace farro;
 
 namespace {
 
-Tensor leaf(const Dims& sizes, uint64_t seed, Device device = "serial", DType dtype = kFloat64) {
+Tensor leaf(const Dims& sizes, uint64_t seed, Device device = {}, DType dtype = kFloat64) {
   return test::random(sizes, {.dtype = dtype, .device = device, .requires_grad = true}, seed);
 }
 
@@ -27,14 +27,23 @@ TEST_CASE("conv: first and second derivatives agree with finite differences") {
   };
   check([](const auto& in) { return conv1d(in[0], in[1], in[2], {.stride = 2, .padding = 1}); },
         {leaf({2, 2, 6}, 1), leaf({3, 2, 3}, 2), leaf({3}, 3)});
-  check([](const auto& in) { return conv2d(in[0], in[1], in[2], {.padding = {1, 0}, .dilation = {1, 2}, .groups = 2}); },
-        {leaf({2, 2, 4, 5}, 1), leaf({4, 1, 2, 2}, 2), leaf({4}, 3)});
+  check(
+      [](const auto& in) {
+        return conv2d(in[0], in[1], in[2], {.padding = {1, 0}, .dilation = {1, 2}, .groups = 2});
+      },
+      {leaf({2, 2, 4, 5}, 1), leaf({4, 1, 2, 2}, 2), leaf({4}, 3)});
   check([](const auto& in) { return conv2d(in[0], in[1], {}, {.padding = "same"}); },
         {leaf({1, 2, 4, 3}, 1), leaf({2, 2, 2, 3}, 2)});
-  check([](const auto& in) { return conv3d(in[0], in[1], {}, {.stride = {1, 2, 1}}); },
-        {leaf({1, 2, 2, 3, 3}, 1), leaf({2, 2, 2, 2, 2}, 2)});
-  check([](const auto& in) { return conv_transpose2d(in[0], in[1], in[2], {.stride = 2, .output_padding = {1, 0}}); },
-        {leaf({2, 2, 2, 3}, 1), leaf({2, 2, 2, 2}, 2), leaf({2}, 3)});
+  check(
+      [](const auto& in) {
+        return conv3d(in[0], in[1], {}, {.stride = {1, 2, 1}});
+      },
+      {leaf({1, 2, 2, 3, 3}, 1), leaf({2, 2, 2, 2, 2}, 2)});
+  check(
+      [](const auto& in) {
+        return conv_transpose2d(in[0], in[1], in[2], {.stride = 2, .output_padding = {1, 0}});
+      },
+      {leaf({2, 2, 2, 3}, 1), leaf({2, 2, 2, 2}, 2), leaf({2}, 3)});
 }
 
 TEST_CASE("conv: padding \"same\" keeps sizes and puts an odd zero behind") {
@@ -85,9 +94,11 @@ TEST_CASE("conv: transposed and expanded inputs, and empty batches [A19]") {
 }
 
 TEST_CASE("conv: float32 and 16-bit results are near those in float64") {
-  Tensor x = test::random({3, 4, 9, 9}, {}, 1), w = test::random({6, 4, 3, 3}, {}, 2), b = test::random({6}, {}, 3);
+  Tensor x = test::random({3, 4, 9, 9}, {}, 1), w = test::random({6, 4, 3, 3}, {}, 2),
+         b = test::random({6}, {}, 3);
   Tensor expected = conv2d(x, w, b, {.stride = 2, .padding = 1});
-  for (auto [dtype, bound] : {std::pair(kFloat32, 1e-5), std::pair(kFloat16, 2e-2), std::pair(kBFloat16, 1e-1)}) {
+  for (auto [dtype, bound] :
+       {std::pair(kFloat32, 1e-5), std::pair(kFloat16, 2e-2), std::pair(kBFloat16, 1e-1)}) {
     Tensor y = conv2d(x.to(dtype), w.to(dtype), b.to(dtype), {.stride = 2, .padding = 1});
     CHECK(y.dtype() == dtype);
     CHECK(test::difference(y.to(kFloat64), expected, {bound, bound}) == "");

@@ -16,7 +16,7 @@ using namespace farro;
 
 namespace {
 
-Tensor leaf(const Dims& sizes, uint64_t seed, Device device = "serial", DType dtype = kFloat64) {
+Tensor leaf(const Dims& sizes, uint64_t seed, Device device = {}, DType dtype = kFloat64) {
   return test::random(sizes, {.dtype = dtype, .device = device, .requires_grad = true}, seed);
 }
 
@@ -37,24 +37,30 @@ TEST_CASE("matmul: first and second derivatives agree with finite differences") 
   check(product, {leaf({2, 1, 3, 4}, 1), leaf({3, 4, 2}, 2)});
   check(product, {leaf({4}, 1), leaf({2, 4, 3}, 2)});
   check(product, {leaf({2, 3, 4}, 1), leaf({4}, 2)});
-  check([](const auto& in) { return matmul(in[0].t(), in[1].t()); }, {leaf({4, 3}, 1), leaf({2, 4}, 2)});
+  check([](const auto& in) { return matmul(in[0].t(), in[1].t()); },
+        {leaf({4, 3}, 1), leaf({2, 4}, 2)});
   check([](const auto& in) { return addmm(in[0], in[1], in[2], {.beta = 0.5, .alpha = -2}); },
         {leaf({2}, 3), leaf({3, 4}, 1), leaf({4, 2}, 2)});
-  check([](const auto& in) { return linear(in[0], in[1], in[2]); }, {leaf({2, 3, 4}, 1), leaf({5, 4}, 2), leaf({5}, 3)});
+  check([](const auto& in) { return linear(in[0], in[1], in[2]); },
+        {leaf({2, 3, 4}, 1), leaf({5, 4}, 2), leaf({5}, 3)});
   check([](const auto& in) { return outer(in[0], in[1]); }, {leaf({3}, 1), leaf({2}, 2)});
 }
 
 TEST_CASE("matmul: linear is a product with the transpose plus bias") {
   test::for_each_device([](Device device) {
     for (DType dtype : {kFloat32, kFloat64}) {
-      Tensor x = leaf({6, 3, 5}, 1, device, dtype), w = leaf({7, 5}, 2, device, dtype), b = leaf({7}, 3, device, dtype);
-      test::Tolerance tolerance = dtype == kFloat32 ? test::Tolerance{1e-5, 1e-6} : test::Tolerance{};
+      Tensor x = leaf({6, 3, 5}, 1, device, dtype), w = leaf({7, 5}, 2, device, dtype),
+             b = leaf({7}, 3, device, dtype);
+      test::Tolerance tolerance =
+          dtype == kFloat32 ? test::Tolerance{1e-5, 1e-6} : test::Tolerance{};
       Tensor y = linear(x, w, b), expected = matmul(x, w.t()) + b;
       CHECK(test::difference(y.detach(), expected.detach(), tolerance) == "");
-      CHECK(test::difference(linear(x[0][0], w, b).detach(), expected[0][0].detach(), tolerance) == "");
+      CHECK(test::difference(linear(x[0][0], w, b).detach(), expected[0][0].detach(), tolerance) ==
+            "");
       Tensor turned = test::with_strides(x.detach(), {1, 30, 6});
       CHECK(test::difference(linear(turned, w, b).detach(), expected.detach(), tolerance) == "");
-      CHECK(test::difference(linear(x, w.detach().t().contiguous().t(), b).detach(), expected.detach(), tolerance) == "");
+      CHECK(test::difference(linear(x, w.detach().t().contiguous().t(), b).detach(),
+                             expected.detach(), tolerance) == "");
     }
   });
 }
@@ -65,8 +71,9 @@ TEST_CASE("matmul: transposed, sliced and expanded operands [A19]") {
     Tensor expected = matmul(a, b).detach();
     CHECK(test::allclose(matmul(a.t().contiguous().t(), b).detach(), expected));
     CHECK(test::allclose(matmul(a, b.t().contiguous().t()).detach(), expected));
-    CHECK(test::allclose(matmul(a.slice(1, 0, 6, 2), b.slice(0, 0, 6, 2)).detach(),
-                         matmul(a.slice(1, 0, 6, 2).contiguous(), b.slice(0, 0, 6, 2).contiguous()).detach()));
+    CHECK(test::allclose(
+        matmul(a.slice(1, 0, 6, 2), b.slice(0, 0, 6, 2)).detach(),
+        matmul(a.slice(1, 0, 6, 2).contiguous(), b.slice(0, 0, 6, 2).contiguous()).detach()));
     Tensor row = leaf({1, 6}, 3, device);
     Tensor y = matmul(row.expand({4, 6}), b);
     CHECK(test::allclose(y.detach(), matmul(row, b).expand({4, 5}).detach()));
@@ -79,7 +86,8 @@ TEST_CASE("matmul: empty operands give zeros or nothing, gradients too [A19]") {
   test::for_each_device([](Device device) {
     Tensor a = leaf({3, 0}, 1, device), b = leaf({0, 2}, 2, device);
     Tensor y = matmul(a, b);
-    CHECK(test::allclose(y.detach(), test::from_values({0, 0, 0, 0, 0, 0}, {3, 2}, {.dtype = kFloat64, .device = device})));
+    CHECK(test::allclose(y.detach(), test::from_values({0, 0, 0, 0, 0, 0}, {3, 2},
+                                                       {.dtype = kFloat64, .device = device})));
     y.backward(test::random({3, 2}, {.device = device}));
     CHECK(a.grad().sizes() == Dims{3, 0});
     Tensor c = leaf({0, 4}, 3, device), w = leaf({5, 4}, 4, device), bias = leaf({5}, 5, device);

@@ -20,11 +20,13 @@ std::vector<double> product_in_blocks(Device device, int64_t rows_per_block) {
     a[static_cast<size_t>(i)] = (i * 7 % 13) / 13.0;
     b[static_cast<size_t>(i)] = (i * 5 % 11) / 11.0;
   }
-  parallel_blocks(device, "test::blocks", {n, rows_per_block, 1e6}, [&](int64_t begin, int64_t end) {
-    OneThread one;
-    blas::gemm(blas::Gemm<double>{static_cast<int>(end - begin), n, n, 1, &a[static_cast<size_t>(begin * n)], n, false,
-                                  b.data(), n, false, 0, &c[static_cast<size_t>(begin * n)], n});
-  });
+  parallel_blocks(
+      device, "test::blocks", {n, rows_per_block, 1e6}, [&](int64_t begin, int64_t end) {
+        OneThread one;
+        blas::gemm(blas::Gemm<double>{static_cast<int>(end - begin), n, n, 1,
+                                      &a[static_cast<size_t>(begin * n)], n, false, b.data(), n,
+                                      false, 0, &c[static_cast<size_t>(begin * n)], n});
+      });
   return c;
 }
 
@@ -54,7 +56,8 @@ TEST_CASE("blas: picks kernels that use what the processor has") {
 }
 #endif
 
-TEST_CASE("blas: calls from parallel blocks give the bits of calls one after the other", "[bits][A20]") {
+TEST_CASE("blas: calls from parallel blocks give the bits of calls one after the other",
+          "[bits][A20]") {
   if (!blas::available()) return;
   auto expected = product_in_blocks("serial", 16);
   for (int repeat = 0; repeat < 20; ++repeat) REQUIRE(product_in_blocks(Device(), 16) == expected);

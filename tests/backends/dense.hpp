@@ -42,14 +42,22 @@ struct Array {
 template <class F>
 void with_type(DType dtype, const F& f) {
   switch (dtype) {
-    case DType::Float32: return f(float());
-    case DType::Float64: return f(double());
-    case DType::BFloat16: return f(BFloat16());
-    case DType::Float16: return f(Float16());
-    case DType::Int64: return f(int64_t());
-    case DType::Int32: return f(int32_t());
-    case DType::Int8: return f(int8_t());
-    default: return f(uint8_t());
+    case DType::Float32:
+      return f(float());
+    case DType::Float64:
+      return f(double());
+    case DType::BFloat16:
+      return f(BFloat16());
+    case DType::Float16:
+      return f(Float16());
+    case DType::Int64:
+      return f(int64_t());
+    case DType::Int32:
+      return f(int32_t());
+    case DType::Int8:
+      return f(int8_t());
+    default:
+      return f(uint8_t());
   }
 }
 
@@ -81,7 +89,8 @@ inline Array random_array(const Dims& sizes, DType dtype, Device device, uint64_
   Philox philox{seed, 0};
   for (int64_t i = 0; i < a.numel(); ++i) {
     uint32_t word = philox(static_cast<uint64_t>(i)).v[0];
-    a.set(i, is_floating_point(dtype) ? static_cast<double>(word) / 2147483648.0 - 1 : static_cast<double>(word % 7));
+    a.set(i, is_floating_point(dtype) ? static_cast<double>(word) / 2147483648.0 - 1
+                                      : static_cast<double>(word % 7));
   }
   return a;
 }
@@ -96,10 +105,14 @@ inline ArrayView permuted(const ArrayView& v, const std::vector<int>& order) {
   return p;
 }
 
-/// A bound for the error of a sum of `terms` products of numbers below 1, added one after the other, relative to the
-/// rounding of the dtype.
+/// A bound for the error of a sum of `terms` products of numbers below 1, added one after the
+/// other, relative to the rounding of the dtype.
 inline double error_bound(DType dtype, int64_t terms) {
-  double unit = dtype == kFloat64 ? 1e-16 : dtype == kFloat32 ? 6e-8 : dtype == kFloat16 ? 5e-4 : dtype == kBFloat16 ? 4e-3 : 0;
+  double unit = dtype == kFloat64    ? 1e-16
+                : dtype == kFloat32  ? 6e-8
+                : dtype == kFloat16  ? 5e-4
+                : dtype == kBFloat16 ? 4e-3
+                                     : 0;
   auto count = static_cast<double>(terms);
   bool is_half = dtype == kFloat16 || dtype == kBFloat16;  // rounded once
   return is_half ? unit * 2 : unit * (4 * std::sqrt(count) + count / 8 + 16);
