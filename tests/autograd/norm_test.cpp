@@ -13,7 +13,7 @@ using test::random;
 namespace {
 
 const TensorOptions kLeaf{.dtype = kFloat64, .requires_grad = true};
-const TensorOptions kData{.dtype = kFloat64, .device = "serial"};
+const TensorOptions kData{.dtype = kFloat64};
 
 }  // namespace
 

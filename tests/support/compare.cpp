@@ -161,7 +161,7 @@ Tensor from_values(const std::vector<double>& values, const Dims& sizes, TensorO
   if (!values.empty()) std::memcpy(host.data_ptr(), values.data(), values.size() * sizeof(double));
   NoGrad guard;
   Tensor result =
-      host.to(options.device.value_or(Device("serial")), options.dtype.value_or(kFloat64));
+      host.to(options.device.value_or(Device()), options.dtype.value_or(kFloat64));
   if (options.requires_grad) result.requires_grad_();
   return result;
 }
