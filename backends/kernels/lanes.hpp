@@ -68,6 +68,30 @@ FARRO_INLINE Pack<T> keep_first(Pack<T> value, int64_t n, T other) {
   return xsimd::select(Pack<T>::load_aligned(numbers.data()) < Pack<T>(static_cast<T>(n)), value, Pack<T>(other));
 }
 
+/// exp(x) for x that is at most about 0, as differences from a maximum are: about 1 unit in the last place, 0 below the
+/// smallest normal number, NaN for NaN.
+FARRO_INLINE Pack<float> exp_below(Pack<float> x) {
+  // x = n·log 2 + r with |r| <= log 2 / 2: n is read from the lower bits of a float whose unit is 1.
+  constexpr float magic = 12582912.0f + 127.0f;
+  Pack<float> clamped = xsimd::max(Pack<float>(-87.3f), x);
+  Pack<float> shifted = xsimd::fma(clamped, Pack<float>(1.44269504088896341f), Pack<float>(magic));
+  Pack<float> n = shifted - Pack<float>(magic);
+  Pack<float> r = xsimd::fma(n, Pack<float>(-0.693359375f), clamped);
+  r = xsimd::fma(n, Pack<float>(2.12194440e-4f), r);
+  // exp(r) = 1 + r + r²·q(r), with q by Estrin's scheme: short chains of dependent products.
+  using P = Pack<float>;
+  P r2 = r * r;
+  P q0 = xsimd::fma(r, P(1.6666665459e-1f), P(5.0000001201e-1f)), q1 = xsimd::fma(r, P(8.3334519073e-3f), P(4.1665795894e-2f));
+  P q2 = xsimd::fma(r, P(1.9875691500e-4f), P(1.3981999507e-3f));
+  P q = xsimd::fma(r2 * r2, q2, xsimd::fma(r2, q1, q0));
+  P p = xsimd::fma(r2, q, r) + P(1.0f);
+  // 2^n from its exponent bits.
+  Pack<int32_t> bits = xsimd::bitwise_cast<Pack<int32_t>>(shifted) << 23;
+  p = p * xsimd::bitwise_cast<Pack<float>>(bits);
+  return xsimd::select(x < Pack<float>(-87.3f), Pack<float>(0.0f), p);
+}
+FARRO_INLINE Pack<double> exp_below(Pack<double> x) { return xsimd::exp(x); }
+
 /// out[i] = f(in[i]…), in packs.
 template <class T, class F, class... In>
 FARRO_INLINE void map_row(int64_t n, T* out, const F& f, const In*... in) {
@@ -81,13 +105,13 @@ struct Add {
   template <class P>
   FARRO_INLINE P operator()(P a, P b) const { return a + b; }
 };
-/// The larger one; a NaN wins.
+/// The larger one; of a number and a NaN, either.
 struct Largest {
   template <class T>
-  FARRO_INLINE Pack<T> operator()(Pack<T> a, Pack<T> b) const { return xsimd::select((a > b) | !(a == a), a, b); }
+  FARRO_INLINE Pack<T> operator()(Pack<T> a, Pack<T> b) const { return xsimd::max(a, b); }
   template <class T>
     requires std::is_floating_point_v<T>
-  FARRO_INLINE T operator()(T a, T b) const { return a > b || a != a ? a : b; }
+  FARRO_INLINE T operator()(T a, T b) const { return a > b ? a : b; }
 };
 
 /// Combines the lanes of a pack by halving.
@@ -133,6 +157,41 @@ FARRO_INLINE T fold_lanes(int64_t n, T identity, const Combine& combine, const F
 template <class T, class Combine, class F, class... In>
 FARRO_INLINE T fold_row(int64_t n, T identity, const Combine& combine, const F& f, const In*... in) {
   return fold_lanes<kLanes<T>>(n, identity, combine, f, in...);
+}
+
+/// map_row and the sum of what was stored.
+template <class T, class F>
+FARRO_INLINE T map_and_sum(int64_t n, T* out, const F& f, const T* in) {
+  constexpr int64_t width = kPackSize<T>, packs = kLanes<T> / width;
+  Pack<T> slots[packs];
+  for (int64_t k = 0; k < packs; ++k) slots[k] = Pack<T>(T(0));
+  auto step = [&](int64_t k, int64_t i) {
+    Pack<T> y = f(Pack<T>::load_unaligned(in + i));
+    y.store_unaligned(out + i);
+    slots[k] += y;
+  };
+  int64_t i = 0;
+  for (; i + kLanes<T> <= n; i += kLanes<T>) {
+#pragma GCC unroll 8
+    for (int64_t k = 0; k < packs; ++k) step(k, i + k * width);
+  }
+#pragma GCC unroll 8
+  for (int64_t k = 0; k < packs; ++k, i += width) {
+    if (i + width <= n) {
+      step(k, i);
+    } else {
+      if (i < n) {
+        Pack<T> y = keep_first(f(load_first(in + i, n - i)), n - i, T(0));
+        store_first(out + i, y, n - i);
+        slots[k] += y;
+      }
+      break;
+    }
+  }
+  for (int64_t half = packs / 2; half > 0; half /= 2) {
+    for (int64_t k = 0; k < half; ++k) slots[k] += slots[k + half];
+  }
+  return fold_pack(slots[0], Add());
 }
 
 /// Q sums at once over many stretches: lanes in T, flushed into double totals after a few thousand elements.

@@ -19,15 +19,15 @@ inline constexpr T kLowest = -std::numeric_limits<T>::infinity();
 
 template <class T>
 void softmax_row(T* y, const T* x, int64_t n, bool log) {
+  // A NaN may be passed over here: it makes the sum NaN.
   T top = fold_row(n, kLowest<T>, Largest(), [](auto v) { return v; }, x);
   Pack<T> t(top);
   if (log) {
-    T sum = fold_row(n, T(0), Add(), [t](auto v) { return xsimd::exp(v - t); }, x);
+    T sum = fold_row(n, T(0), Add(), [t](auto v) { return exp_below(v - t); }, x);
     map_row(n, y, [t, l = Pack<T>(std::log(sum))](auto v) { return v - t - l; }, x);
     return;
   }
-  map_row(n, y, [t](auto v) { return xsimd::exp(v - t); }, x);
-  T sum = fold_row(n, T(0), Add(), [](auto v) { return v; }, y);
+  T sum = map_and_sum(n, y, [t](auto v) { return exp_below(v - t); }, x);
   map_row(n, y, [s = Pack<T>(T(1) / sum)](auto v) { return v * s; }, y);
 }
 
@@ -35,7 +35,7 @@ template <class T>
 void softmax_backward_row(T* gx, const T* g, const T* y, int64_t n, bool log) {
   if (log) {
     T sum = fold_row(n, T(0), Add(), [](auto v) { return v; }, g);
-    map_row(n, gx, [s = Pack<T>(sum)](auto gv, auto yv) { return gv - xsimd::exp(yv) * s; }, g, y);
+    map_row(n, gx, [s = Pack<T>(sum)](auto gv, auto yv) { return gv - exp_below(yv) * s; }, g, y);
   } else {
     T sum = fold_row(n, T(0), Add(), [](auto gv, auto yv) { return gv * yv; }, g, y);
     map_row(n, gx, [s = Pack<T>(sum)](auto gv, auto yv) { return yv * (gv - s); }, g, y);
@@ -52,7 +52,7 @@ void softmax_tile(T* x, int64_t n, bool log) {
     for (int64_t r = 0; r < n; ++r) top = Largest()(top, Pack<T>::load_aligned(column + r * kColumns<T>));
     for (int64_t r = 0; r < n; ++r) {
       T* p = column + r * kColumns<T>;
-      Pack<T> e = xsimd::exp(Pack<T>::load_aligned(p) - top);
+      Pack<T> e = exp_below(Pack<T>::load_aligned(p) - top);
       sum += e;
       if (!log) e.store_aligned(p);
     }
@@ -78,7 +78,7 @@ void softmax_backward_tile(T* g, const T* y, int64_t n, bool log) {
     for (int64_t r = 0; r < n; ++r) {
       Pack<T> gv = Pack<T>::load_aligned(g + c + r * kColumns<T>);
       Pack<T> yv = Pack<T>::load_aligned(y + c + r * kColumns<T>);
-      (log ? gv - xsimd::exp(yv) * sum : yv * (gv - sum)).store_aligned(g + c + r * kColumns<T>);
+      (log ? gv - exp_below(yv) * sum : yv * (gv - sum)).store_aligned(g + c + r * kColumns<T>);
     }
   }
 }
