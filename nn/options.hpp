@@ -17,6 +17,8 @@ namespace farro::nn {
 template <int N>
 class Sizes {
  public:
+  /// Zeros: what stands where no sizes were given.
+  Sizes() : values_(N, 0) {}
   Sizes(int64_t all) : values_(N, all), written_as_one_(true) {}
   Sizes(int all) : Sizes(int64_t{all}) {}
   /// ValueError unless there are N, or one.
@@ -45,6 +47,7 @@ class Sizes {
 template <int N>
 class Padding {
  public:
+  Padding() = default;
   template <class T>
     requires std::convertible_to<T, Sizes<N>>
   Padding(T sizes) : sizes_(sizes) {}

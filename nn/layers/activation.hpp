@@ -180,8 +180,8 @@ struct Hardtanh : Module {
 /// x where above the threshold, else value.
 struct Threshold : Module {
   struct Options {
-    Scalar threshold;
-    Scalar value;
+    Scalar threshold = 0.0;
+    Scalar value = 0.0;
     bool inplace = false;
     FARRO_FIELDS(Options, threshold, value, inplace)
   };

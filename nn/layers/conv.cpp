@@ -37,6 +37,11 @@ Conv<N>::Conv(const Options& options) : options(options) {
     fail<ValueError>(kClassName, "expected groups to divide {} and {} channels, got {}", options.in_channels,
                      options.out_channels, options.groups);
   }
+  for (int i = 0; i < N; ++i) {
+    if (options.kernel_size[i] < 1) {
+      fail<ValueError>(kClassName, "expected a kernel_size of at least 1, got {}", python(options.kernel_size));
+    }
+  }
   if (options.padding.mode() == "same" && !(options.stride == Sizes<N>(1))) {
     fail<ValueError>(kClassName, "padding \"same\" needs a stride of 1, got {}", python(options.stride));
   }

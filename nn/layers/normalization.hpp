@@ -50,6 +50,7 @@ using BatchNorm3d = BatchNorm<3>;
 /// One size or several.
 class Shape {
  public:
+  Shape() = default;
   Shape(int64_t size) : sizes_{size} {}
   Shape(int size) : sizes_{int64_t{size}} {}
   Shape(std::initializer_list<int64_t> sizes) : sizes_(sizes) {}
