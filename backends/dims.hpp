@@ -20,7 +20,7 @@ struct IntList : std::span<const int64_t> {
   using Base::Base;
   IntList() = default;
   IntList(std::initializer_list<int64_t> list) : Base(list.begin(), list.size()) {}
-  IntList(const std::vector<int64_t>& list) : Base(list) {}
+  IntList(const std::vector<int64_t>& list) : Base(list.data(), list.size()) {}
   int ndim() const { return static_cast<int>(size()); }
 };
 

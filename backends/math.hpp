@@ -10,9 +10,7 @@
 
 #include <farro/backends/config.hpp>
 #include <farro/backends/scalar_math.hpp>
-#if !defined(__CUDACC__)
 #include <farro/backends/simd_math.hpp>
-#endif
 
 namespace farro::math {
 

@@ -49,6 +49,8 @@ function(farro_choose_languages target)
       set_source_files_properties(${source} PROPERTIES LANGUAGE CUDA)
     endif()
   endforeach()
-  # As a flag: older CMakes do not know that this nvcc takes C++20.
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)
+  # C++20 as a flag: older CMakes do not know that this nvcc takes it. fmt takes half of its constexpr
+  # away from nvcc, and its checks of format strings need all.
+  target_compile_options(${target} PRIVATE
+    "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;--expt-relaxed-constexpr;-DFMT_USE_CONSTEXPR=1>")
 endfunction()

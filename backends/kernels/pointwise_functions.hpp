@@ -43,8 +43,6 @@ FARRO_FUNCTION FARRO_INLINE T call_backward(const Op& op, const T& dy, const T* 
   return op.template backward<Input, T>(dy, x[I]..., y);
 }
 
-#if !defined(__CUDACC__)
-
 template <class Op, class T>
 void forward_run(const void* parameters, void* out, const void* const* in, int64_t n) {
   using P = Pack<T>;
@@ -98,8 +96,6 @@ void backward_run(const void* parameters, int input, void* dx, const void* dy, c
      ...);
   }(std::make_integer_sequence<int, Op::arity>());
 }
-
-#endif
 
 /// The operation at one element, whatever the operands' dtypes and strides.
 template <class Op, class T>
@@ -191,14 +187,12 @@ constexpr PointwiseKernels make_kernels() {
   k.label = Label<Op>::text.data();
   k.arity = Op::arity;
   k.cost = Op::cost;
-#if !defined(__CUDACC__)
   if constexpr (!Op::integers_only) {
     k.forward[0] = forward_run<Op, float>;
     k.forward[1] = forward_run<Op, double>;
   }
   if constexpr (has_integers<Op>) k.forward[2] = forward_run<Op, int64_t>;
   if constexpr (Op::differentiable) k.backward = {backward_run<Op, float>, backward_run<Op, double>};
-#endif
   k.forward_portable = forward_portable<Op>;
   if constexpr (Op::differentiable) k.backward_portable = backward_portable<Op>;
   return k;
