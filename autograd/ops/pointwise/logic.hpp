@@ -54,7 +54,7 @@ struct LogicalAnd : Pointwise<2> {
   static constexpr bool returns_bool = true;
   static constexpr bool differentiable = false;
   template <class T> FARRO_FUNCTION auto forward(T x, T z) const {
-    return !(x == T(0)) & !(z == T(0));
+    return (!(x == T(0))) & (!(z == T(0)));
   }
 };
 
@@ -63,7 +63,7 @@ struct LogicalOr : Pointwise<2> {
   static constexpr bool returns_bool = true;
   static constexpr bool differentiable = false;
   template <class T> FARRO_FUNCTION auto forward(T x, T z) const {
-    return !(x == T(0)) | !(z == T(0));
+    return (!(x == T(0))) | (!(z == T(0)));
   }
 };
 
@@ -72,7 +72,7 @@ struct LogicalXor : Pointwise<2> {
   static constexpr bool returns_bool = true;
   static constexpr bool differentiable = false;
   template <class T> FARRO_FUNCTION auto forward(T x, T z) const {
-    return !(x == T(0)) ^ !(z == T(0));
+    return (!(x == T(0))) ^ (!(z == T(0)));
   }
 };
 
