@@ -8,7 +8,7 @@
 #include <farro/backends/error.hpp>
 #include <farro/backends/launch.hpp>
 
-#include "support/compare.hpp"
+#include <support/compare.hpp>
 
 using namespace farro;
 
