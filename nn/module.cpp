@@ -17,9 +17,9 @@ Module::Module(const Module& other)
 Module::Module(Module&& other) noexcept
     : hooks_(std::move(other.hooks_)),
       registered_(std::move(other.registered_)),
-      alive_(std::move(other.alive_)),
+      life_token_(std::move(other.life_token_)),
       training_(other.training_) {
-  if (alive_) *alive_ = this;
+  if (life_token_) *life_token_ = this;
 }
 
 Module& Module::operator=(const Module& other) {
@@ -35,7 +35,7 @@ Module& Module::operator=(Module&& other) noexcept {
 }
 
 Module::~Module() {
-  if (alive_) *alive_ = nullptr;
+  if (life_token_) *life_token_ = nullptr;
 }
 
 std::shared_ptr<Module> Module::copy() const { detail::no_copy(class_name()); }
@@ -65,9 +65,9 @@ hooks::ModuleHooks& Module::own_hooks() {
   return *hooks_;
 }
 
-const std::shared_ptr<Module*>& Module::alive() {
-  if (!alive_) alive_ = std::make_shared<Module*>(this);
-  return alive_;
+const std::shared_ptr<Module*>& Module::life_token() {
+  if (!life_token_) life_token_ = std::make_shared<Module*>(this);
+  return life_token_;
 }
 
 bool Module::has_call_hooks() const {
@@ -76,7 +76,7 @@ bool Module::has_call_hooks() const {
 
 Value Module::call_with_hooks(Args args, Kwargs kwargs,
                               const std::function<Value(const Args&, const Kwargs&)>& forward) {
-  hooks::HookedModule hooked{*this, hooks_.get(), class_name(), alive()};
+  hooks::HookedModule hooked{*this, hooks_.get(), class_name(), life_token()};
   return hooks::run_hooked(hooked, std::move(args), std::move(kwargs), forward);
 }
 

@@ -258,7 +258,7 @@ class Module {
   Registered& registered();
   hooks::ModuleHooks& own_hooks();
   /// Lets backward hooks find out whether the module is still there.
-  const std::shared_ptr<Module*>& alive();
+  const std::shared_ptr<Module*>& life_token();
   std::optional<Member> find_declared(std::string_view name);
   std::optional<Member> find_member(std::string_view name);
   void check_new_name(const char* operation, std::string_view name, Member::Kind kind);
@@ -271,7 +271,7 @@ class Module {
 
   std::unique_ptr<hooks::ModuleHooks> hooks_;
   std::unique_ptr<Registered> registered_;
-  std::shared_ptr<Module*> alive_;
+  std::shared_ptr<Module*> life_token_;
   bool training_ = true;
 };
 

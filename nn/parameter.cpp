@@ -8,6 +8,10 @@ Parameter::Parameter(const Tensor& data, bool requires_grad) {
     fail<ValueError>("Parameter", "expected a leaf, got a tensor with grad_fn {}: detach() it, or compute it in forward",
                      data.grad_fn()->name());
   }
+  if (requires_grad && !data.is_floating_point()) {
+    fail<TypeError>("Parameter", "expected a floating-point tensor, got {}; pass requires_grad = false for others",
+                    name_of(data.dtype()));
+  }
   Tensor tensor = data.detach();
   tensor.requires_grad_(requires_grad);
   tensor.impl()->is_parameter = true;
