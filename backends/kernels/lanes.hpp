@@ -6,6 +6,7 @@
 #include <xsimd/xsimd.hpp>
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <cstring>
 #include <new>
@@ -68,6 +69,18 @@ FARRO_INLINE Pack<T> keep_first(Pack<T> value, int64_t n, T other) {
   return xsimd::select(Pack<T>::load_aligned(numbers.data()) < Pack<T>(static_cast<T>(n)), value, Pack<T>(other));
 }
 
+/// The bits of a pack as one of another type; xsimd asks for the pack up to version 8, for its element later.
+template <class To, class From>
+FARRO_INLINE To bits_as(const From& x) {
+  if constexpr (requires {
+                  { xsimd::bitwise_cast<typename To::value_type>(x) } -> std::same_as<To>;
+                }) {
+    return xsimd::bitwise_cast<typename To::value_type>(x);
+  } else {
+    return xsimd::bitwise_cast<To>(x);
+  }
+}
+
 /// exp(x) for x that is at most about 0, as differences from a maximum are: about 1 unit in the last place, 0 below the
 /// smallest normal number, NaN for NaN.
 FARRO_INLINE Pack<float> exp_below(Pack<float> x) {
@@ -86,8 +99,8 @@ FARRO_INLINE Pack<float> exp_below(Pack<float> x) {
   P q = xsimd::fma(r2 * r2, q2, xsimd::fma(r2, q1, q0));
   P p = xsimd::fma(r2, q, r) + P(1.0f);
   // 2^n from its exponent bits.
-  Pack<int32_t> bits = xsimd::bitwise_cast<Pack<int32_t>>(shifted) << 23;
-  p = p * xsimd::bitwise_cast<Pack<float>>(bits);
+  Pack<int32_t> bits = bits_as<Pack<int32_t>>(shifted) << 23;
+  p = p * bits_as<Pack<float>>(bits);
   return xsimd::select(x < Pack<float>(-87.3f), Pack<float>(0.0f), p);
 }
 FARRO_INLINE Pack<double> exp_below(Pack<double> x) { return xsimd::exp(x); }
