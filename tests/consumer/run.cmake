@@ -7,7 +7,8 @@ function(step)
   endif()
 endfunction()
 
-set(options -DCMAKE_BUILD_TYPE=${build_type} -DCMAKE_CXX_FLAGS=${flags}
+# Without optimisation: the nested way compiles the whole library once more.
+set(options -DCMAKE_BUILD_TYPE= -DCMAKE_CXX_FLAGS=${flags}
   -DCMAKE_CXX_COMPILER=${compiler} -DKokkos_DIR=${kokkos})
 string(REPLACE "|" ";" launcher "${launcher}")
 set(ENV{CMAKE_CXX_COMPILER_LAUNCHER} "${launcher}")
