@@ -7,6 +7,7 @@
 #include <farro/backends/warning.hpp>
 
 #include <nn/events.hpp>
+#include <nn/scenario_modules.hpp>
 #include <support/golden.hpp>
 
 /// Each program of golden/hooks/scenarios.json, written with Farro; the events must be PyTorch's.
@@ -35,34 +36,6 @@ Json raises(F f) {
   }
   return Json::array({"raises", nullptr});
 }
-
-struct Pair : Module {
-  FARRO_MEMBERS(Pair)
-  std::pair<Tensor, Tensor> forward(const Tensor& a, const Tensor& b) { return {a * b, a + b}; }
-};
-struct Throws : Module {
-  FARRO_MEMBERS(Throws)
-  Tensor forward(const Tensor&) { fail<ValueError>("Throws", "boom"); }
-};
-struct InPlace : Module {
-  FARRO_MEMBERS(InPlace)
-  Tensor forward(const Tensor& x) { return x.mul_(2); }
-};
-struct ScaleOptions {
-  int64_t scale = 1;
-  FARRO_FIELDS(ScaleOptions, scale)
-};
-struct Scale : Module {
-  FARRO_MEMBERS(Scale)
-  Tensor forward(const Tensor& x, const ScaleOptions& options = {}) { return x * options.scale; }
-};
-struct Registering : Module {
-  nn::Parameter w{tensor({1.0}, {.dtype = kFloat64})};
-  nn::Buffer r{tensor({2.0}, {.dtype = kFloat64})};
-  nn::Ref<nn::Tanh> t{nn::Tanh()};
-  nn::Parameter n;
-  FARRO_MEMBERS(Registering, w, r, t, n)
-};
 
 Json all_hooks_order(Device device) {
   Json events;
