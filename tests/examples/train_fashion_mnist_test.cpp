@@ -1,0 +1,170 @@
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include <farro/io/fashion_mnist.hpp>
+#include <farro/io/safetensors.hpp>
+#include <support/compare.hpp>
+#include <support/temporary_folder.hpp>
+
+using namespace farro;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+struct Result {
+  int status = -1;
+  std::string out, err;
+};
+
+std::string contents(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string program() { return FARRO_TEST_OUTPUT_DIR "/../examples/train_fashion_mnist"; }
+
+/// Runs the example in the shell.
+Result run(const test::TemporaryFolder& folder, const std::string& arguments) {
+  std::string command = program() + " " + arguments + " >" + (folder / "out").string() + " 2>" + (folder / "err").string();
+  int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), contents(folder / "out"), contents(folder / "err")};
+}
+
+/// Two epochs of six steps; the last step of each is a partial one.
+std::string small(const std::filesystem::path& output, const std::string& more = "--epochs 2") {
+  return "--limit 90 --batch-size 16 --seed 5 --json --output " + output.string() + " " + more;
+}
+
+bool have_data() {
+  std::error_code ignored;
+  return std::filesystem::exists(io::FashionMnist::default_folder() / "train-images-idx3-ubyte.gz", ignored);
+}
+
+void check_error(const Result& result, const std::string& text) {
+  CHECK(result.status == 2);
+  CHECK(result.out == "");
+  CHECK_THAT(result.err, ContainsSubstring("error:") && ContainsSubstring(text));
+  CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+}
+
+}  // namespace
+
+TEST_CASE("train_fashion_mnist: the same bits on Serial and OpenMP with 1 and 2 threads") {
+  if (!have_data()) SKIP("the data set is not installed");
+  test::TemporaryFolder folder;
+  Result serial = run(folder, small(folder / "a", "--epochs 2 --backend serial"));
+  REQUIRE(serial.status == 0);
+  auto expected = nlohmann::json::parse(serial.out);
+  CHECK(expected["epochs"].size() == 2);
+  CHECK(expected["losses"].size() == 12);
+  for (const char* name : {"learning-curve.svg", "misclassified.png", "checkpoint.safetensors"}) {
+    CHECK(std::filesystem::file_size(folder / "a" / name) > 100);
+  }
+  for (const char* threads : {"1", "2"}) {
+    Result openmp = run(folder, small(folder / "b", std::string("--epochs 2 --backend openmp --threads ") + threads));
+    if (openmp.status == 2 && openmp.err.find("backend") != std::string::npos) SKIP("OpenMP was not built");
+    REQUIRE(openmp.status == 0);
+    auto result = nlohmann::json::parse(openmp.out);
+    CHECK(result["losses"] == expected["losses"]);
+    for (size_t i = 0; i < 2; ++i) CHECK(result["epochs"][i]["parameters"] == expected["epochs"][i]["parameters"]);
+  }
+}
+
+TEST_CASE("train_fashion_mnist: a resumed run continues bit for bit") {
+  if (!have_data()) SKIP("the data set is not installed");
+  test::TemporaryFolder folder;
+  Result whole = run(folder, small(folder / "a"));
+  REQUIRE(whole.status == 0);
+  Result half = run(folder, small(folder / "b", "--epochs 1"));
+  REQUIRE(half.status == 0);
+  Result rest = run(folder, "--epochs 2 --json --resume " + (folder / "b" / "checkpoint.safetensors").string() +
+                                " --output " + (folder / "c").string());
+  REQUIRE(rest.status == 0);
+  auto expected = nlohmann::json::parse(whole.out), result = nlohmann::json::parse(rest.out);
+  CHECK(result["losses"] == expected["losses"]);
+  CHECK(result["epochs"][1]["parameters"] == expected["epochs"][1]["parameters"]);
+  check_error(run(folder, "--seed 6 --resume " + (folder / "b" / "checkpoint.safetensors").string()), "leave --seed out");
+}
+
+TEST_CASE("train_fashion_mnist: Ctrl-C saves, and the run resumes bit for bit") {
+  if (!have_data()) SKIP("the data set is not installed");
+  test::TemporaryFolder folder;
+  Result whole = run(folder, small(folder / "a"));
+  REQUIRE(whole.status == 0);
+  // Progress goes to a pipe: the first line of it is the sign that steps are being made.
+  std::string sign = (folder / "pipe").string(), arguments = small(folder / "b");
+  REQUIRE(::mkfifo(sign.c_str(), 0600) == 0);
+  pid_t child = ::fork();
+  if (child == 0) {
+    std::string command = "exec " + program() + " " + arguments + " >/dev/null 2>" + sign;
+    ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    ::_exit(127);
+  }
+  {
+    std::ifstream pipe(sign);
+    std::string line;
+    bool stopped = false;
+    while (std::getline(pipe, line)) {
+      if (!stopped && line.find("loss") != std::string::npos) ::kill(child, SIGINT);
+      stopped |= line.find("loss") != std::string::npos;
+    }
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  REQUIRE(WIFEXITED(status));
+  REQUIRE((WEXITSTATUS(status) == 130 || WEXITSTATUS(status) == 0));
+  Result rest = run(folder, "--epochs 2 --json --resume " + (folder / "b" / "checkpoint.safetensors").string() +
+                                " --output " + (folder / "c").string());
+  REQUIRE(rest.status == 0);
+  CHECK(nlohmann::json::parse(rest.out)["losses"] == nlohmann::json::parse(whole.out)["losses"]);
+}
+
+TEST_CASE("train_fashion_mnist: errors are one line that says what to do, with status 2") {
+  test::TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "empty");
+  std::string data = "--output " + (folder / "o").string() + " --data " + (folder / "empty").string();
+  check_error(run(folder, data), "dataset-fashion-mnist");
+  check_error(run(folder, "--backend nonsense"), "nonsense");
+  check_error(run(folder, "--epochs 0"), "--help");
+  check_error(run(folder, "--nonsense"), "--help");
+  check_error(run(folder, "--dtype int8"), "--help");
+  check_error(run(folder, "--resume " + (folder / "none").string()), "none");
+  std::ofstream(folder / "bad.safetensors") << "not a checkpoint";
+  check_error(run(folder, "--resume " + (folder / "bad.safetensors").string()), "bad.safetensors");
+  std::ofstream(folder / "empty" / "train-images-idx3-ubyte.gz") << "xx";
+  std::ofstream(folder / "empty" / "train-labels-idx1-ubyte.gz") << "xx";
+  check_error(run(folder, data), "train-images");
+}
+
+TEST_CASE("train_fashion_mnist: a folder that can't be written is found out before training; an old checkpoint stays") {
+  if (!have_data()) SKIP("the data set is not installed");
+  test::TemporaryFolder folder;
+  std::ofstream(folder / "file") << "x";
+  check_error(run(folder, "--limit 90 --output " + (folder / "file" / "x").string()), "--output");
+  // A limit on the size of files stands for a disk that is full.
+  std::filesystem::create_directory(folder / "full");
+  std::ofstream(folder / "full" / "checkpoint.safetensors") << "old";
+  std::string command = "trap '' XFSZ; ulimit -f 100; exec " + program() + " --limit 90 --output " + (folder / "full").string() +
+                        " >" + (folder / "out").string() + " 2>" + (folder / "err").string();
+  int status = std::system(("sh -c \"" + command + "\"").c_str());
+  check_error({WEXITSTATUS(status), contents(folder / "out"), contents(folder / "err")}, "the old file was kept");
+  CHECK(contents(folder / "full" / "checkpoint.safetensors") == "old");
+}
+
+TEST_CASE("train_fashion_mnist: --help exits with 0") {
+  test::TemporaryFolder folder;
+  Result help = run(folder, "--help");
+  CHECK(help.status == 0);
+  CHECK_THAT(help.out, ContainsSubstring("--resume") && ContainsSubstring("--backend"));
+}
