@@ -231,7 +231,7 @@ class Tensor {
   const Tensor& normal_(double mean = 0, double std = 1) const;
   const Tensor& bernoulli_(double p = 0.5) const;
 
-  /// As PyTorch prints it: tensor([[1., 2.], [3., 4.]], dtype=float64, grad_fn=<AddBackward>).
+  /// As PyTorch prints it: `tensor([[1., 2.], [3., 4.]], dtype=float64, grad_fn=<AddBackward>)`.
   std::string str() const;
 
  private:

@@ -14,7 +14,7 @@
 
 namespace farro {
 
-/// Calls f.operator()<Backend>(). Throws BackendError if the device's backend was not built.
+/// Calls `f.operator()<Backend>()`. Throws BackendError if the device's backend was not built.
 template <class F>
 void dispatch_backend(Device device, F&& f) {
   bool found = boost::hana::unpack(kBackends, [&](auto... types) {
@@ -26,7 +26,7 @@ void dispatch_backend(Device device, F&& f) {
   if (!found) fail<BackendError>("dispatch", "the backend of device {} was not built", device.str());
 }
 
-/// Calls f.operator()<Backend, Scalar>(). Throws BackendError or TypeError when no pair matches.
+/// Calls `f.operator()<Backend, Scalar>()`. Throws BackendError or TypeError when no pair matches.
 template <class F>
 void dispatch(Device device, DType dtype, F&& f) {
   dispatch_backend(device, [&]<class B>() {

@@ -28,7 +28,7 @@ void dispatch_dtype_in(std::string_view operation, DType dtype, F& f, boost::han
 
 }  // namespace detail
 
-/// Calls f.operator()<Scalar>() for the scalar of `dtype` that is in the Hana list `scalars`; TypeError otherwise.
+/// Calls `f.operator()<Scalar>()` for the scalar of `dtype` that is in the Hana list `scalars`; TypeError otherwise.
 template <class List, class F>
 void dispatch_dtype(std::string_view operation, DType dtype, const List& scalars, F&& f) {
   boost::hana::unpack(scalars, [&](auto... types) {

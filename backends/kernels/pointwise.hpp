@@ -50,7 +50,7 @@ struct Pointwise {
 
 /// y[i] = forward(x0[i], x1[i], …) over contiguous runs of the compute type. y may be one of the x's.
 using ForwardRun = void (*)(const void* op, void* y, const void* const* x, int64_t n);
-/// dx[i] = backward<I>(dy[i], x0[i], …, y[i]); x and y entries that uses do not name may be null. dx may be dy.
+/// dx[i] = `backward<I>(dy[i], x0[i], …, y[i])`; x and y entries that uses do not name may be null. dx may be dy.
 using BackwardRun = void (*)(const void* op, int input, void* dx, const void* dy, const void* const* x, const void* y,
                              int64_t n);
 
