@@ -1,6 +1,7 @@
 #include <farro/autograd/print.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

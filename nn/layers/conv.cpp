@@ -1,5 +1,7 @@
 #include <farro/nn/layers/conv.hpp>
 
+#include <algorithm>
+
 #include <cmath>
 
 #include <farro/autograd/ops/conv.hpp>
