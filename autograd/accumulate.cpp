@@ -1,27 +1,16 @@
 #include <farro/autograd/accumulate.hpp>
 
-#include <array>
 #include <mutex>
 
 #include <farro/autograd/ops/copy.hpp>
 #include <farro/autograd/ops/pointwise.hpp>
+#include <farro/autograd/striped_locks.hpp>
 
 namespace farro::autograd {
 namespace {
 
-/// Leaves share a few locks: they are held for the length of an addition, and only by threads that meet at one leaf.
-std::mutex& lock_of(std::array<std::mutex, 64>& locks, const void* address) {
-  auto bits = reinterpret_cast<uintptr_t>(address) >> 6;
-  return locks[(bits ^ (bits >> 6)) % locks.size()];
-}
-
-std::array<std::mutex, 64> accumulator_locks;  // guard AutogradMeta::accumulator
-std::array<std::mutex, 64> grad_locks;         // guard AutogradMeta::grad while it is added to
-
-bool sole_owner(const Tensor& grad) {
-  return grad.impl()->use_count() == 1 && grad.storage()->use_count() == 1 && grad.is_contiguous() &&
-         !grad.impl()->wrapped_number;
-}
+StripedLocks accumulator_locks;  // guard AutogradMeta::accumulator
+StripedLocks grad_locks;         // guard AutogradMeta::grad while it is added to
 
 }  // namespace
 
@@ -32,7 +21,7 @@ AccumulateGrad::AccumulateGrad(Tensor variable) : Node(1), variable_(std::move(v
 
 IntrusivePtr<Node> accumulator_of(const Tensor& leaf) {
   AutogradMeta& meta = leaf.impl()->make_meta();
-  std::lock_guard lock(lock_of(accumulator_locks, &meta));
+  std::lock_guard lock(accumulator_locks.of(&meta));
   if (meta.accumulator && meta.accumulator->try_retain()) return IntrusivePtr<Node>::adopt(meta.accumulator);
   IntrusivePtr<Node> node(new AccumulateGrad(leaf));
   meta.accumulator = node.get();
@@ -41,7 +30,7 @@ IntrusivePtr<Node> accumulator_of(const Tensor& leaf) {
 
 bool AccumulateGrad::let_go(AccumulateGrad* node) {
   AutogradMeta& meta = *node->variable_.impl()->meta;
-  std::lock_guard lock(lock_of(accumulator_locks, &meta));
+  std::lock_guard lock(accumulator_locks.of(&meta));
   // A sole owner did not lower the count (see RefCounted::release), so a count above one means that accumulator_of
   // found the node meanwhile.
   while (node->use_count() > 1) {
@@ -61,11 +50,11 @@ void accumulate_into(const Tensor& tensor, Tensor grad) {
                     to_string(grad.sizes()));
   }
   AutogradMeta& meta = tensor.impl()->make_meta();
-  std::lock_guard lock(lock_of(grad_locks, tensor.impl()));
+  std::lock_guard lock(grad_locks.of(tensor.impl()));
   if (grad_mode_enabled()) {
     meta.grad = meta.grad.defined() ? meta.grad + grad : std::move(grad);
   } else if (!meta.grad.defined()) {
-    meta.grad = sole_owner(grad) ? std::move(grad) : grad.clone();
+    meta.grad = is_exclusive(grad) ? std::move(grad) : grad.clone();
   } else {
     meta.grad.add_(grad);
   }

@@ -63,12 +63,6 @@ class QueueLoan {
   std::unique_ptr<ReadyQueue> queue_;
 };
 
-/// Nobody else can see this gradient, so that it may be overwritten.
-bool is_exclusive(const Tensor& t) {
-  return t.impl()->use_count() == 1 && t.storage()->use_count() == 1 && t.is_contiguous() && !t.requires_grad() &&
-         !t.impl()->wrapped_number;
-}
-
 void send(Task& task, const Edge& edge, Tensor grad) {
   if (!grad.defined()) return;  // a node that no gradient reaches does not run
   Tensor& slot = task.queue.find_or_add(edge).grads[edge.input_nr];

@@ -1,25 +1,20 @@
 #include <farro/autograd/inplace.hpp>
 
 #include <algorithm>
-#include <array>
 #include <mutex>
 
 #include <farro/autograd/ops/copy.hpp>
 #include <farro/autograd/ops/factory.hpp>
 #include <farro/autograd/ops/shape.hpp>
 #include <farro/autograd/record.hpp>
+#include <farro/autograd/striped_locks.hpp>
 
 namespace farro::autograd {
 namespace {
 
 using View = AutogradMeta::View;
 
-/// Guards the list of views of a base; bases share a few locks.
-std::mutex& views_lock(const TensorImpl* base) {
-  static std::array<std::mutex, 64> locks;
-  auto bits = reinterpret_cast<uintptr_t>(base) >> 6;
-  return locks[(bits ^ (bits >> 6)) % locks.size()];
-}
+StripedLocks views_locks;  // guard the list of views of a base
 
 struct Geometry {
   explicit Geometry(const Tensor& t) : sizes(t.sizes()), strides(t.strides()), offset(t.storage_offset()) {}
@@ -87,7 +82,7 @@ std::vector<Tensor> live_views(const Tensor& base) {
   std::vector<Tensor> views;
   const auto& meta = base.impl()->meta;
   if (!meta) return views;
-  std::lock_guard lock(views_lock(base.impl()));
+  std::lock_guard lock(views_locks.of(base.impl()));
   for (TensorImpl* view = meta->first_view; view; view = view->meta->next_view) {
     if (view->try_retain()) views.emplace_back(IntrusivePtr<TensorImpl>::adopt(view));
   }
@@ -111,12 +106,16 @@ void renew_views(const Tensor& base) {
 
 }  // namespace
 
+void forget_retained(TensorImpl* tensor) {
+  if (auto* extras = tensor->grad_fn->extras()) {
+    std::erase_if(extras->retained, [&](const auto& r) { return r.tensor == tensor; });
+  }
+}
+
 void set_history(const Tensor& tensor, const IntrusivePtr<Node>& node, uint32_t output_nr) {
   TensorImpl* impl = tensor.impl();
   if (FARRO_UNLIKELY(impl->meta && impl->meta->retains_grad && impl->grad_fn)) {
-    if (auto* extras = impl->grad_fn->extras()) {
-      std::erase_if(extras->retained, [&](const auto& r) { return r.tensor == impl; });
-    }
+    forget_retained(impl);
     node->make_extras().retained.push_back({output_nr, impl});
   }
   impl->grad_fn = node;
@@ -145,7 +144,7 @@ void mark_view(const Tensor& view, const Tensor& base, bool of_several) {
   meta.view = of_several ? View::MultiOutput : grad_mode_enabled() ? View::Recorded : View::NoGrad;
   if (view_of_view && base_meta->view != View::Recorded) meta.view = base_meta->view;
   AutogradMeta& root = meta.base.impl()->make_meta();
-  std::lock_guard lock(views_lock(meta.base.impl()));
+  std::lock_guard lock(views_locks.of(meta.base.impl()));
   meta.next_view = root.first_view;
   if (root.first_view) root.first_view->meta->previous_view = view.impl();
   root.first_view = view.impl();
@@ -154,7 +153,7 @@ void mark_view(const Tensor& view, const Tensor& base, bool of_several) {
 void forget_view(TensorImpl* view) {
   AutogradMeta& meta = *view->meta;
   AutogradMeta& root = *meta.base.impl()->meta;
-  std::lock_guard lock(views_lock(meta.base.impl()));
+  std::lock_guard lock(views_locks.of(meta.base.impl()));
   (meta.previous_view ? meta.previous_view->meta->next_view : root.first_view) = meta.next_view;
   if (meta.next_view) meta.next_view->meta->previous_view = meta.previous_view;
 }

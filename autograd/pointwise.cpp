@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 
+#include <farro/autograd/accumulate.hpp>
 #include <farro/autograd/inplace.hpp>
 #include <farro/autograd/ops/copy.hpp>
 #include <farro/autograd/record.hpp>
@@ -81,11 +82,6 @@ void PointwiseNode::keep_forms(const Tensor* const* inputs, DType compute) {
     forms_->dtypes[i] = inputs[i]->dtype();
   }
   forms_->compute = compute;
-}
-
-/// Nobody else can see this gradient, so that it may be overwritten.
-bool is_exclusive(const Tensor& t) {
-  return t.impl()->use_count() == 1 && t.storage()->use_count() == 1 && !t.impl()->grad_fn;
 }
 
 Tensor PointwiseNode::gradient(int input, Tensor& dy, bool last, const Tensor* x, const Tensor& y) const {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <memory>
 
 #include <farro/autograd/engine.hpp>
 #include <farro/autograd/inplace.hpp>
@@ -15,7 +16,7 @@ namespace autograd {
 constinit thread_local ThreadModes thread_modes;
 
 std::atomic<uint64_t>& hook_id_counter() {
-  static std::atomic<uint64_t> counter{0};
+  static std::atomic<uint64_t> counter{1};  // 0 is the id of a handle of no hook
   return counter;
 }
 
@@ -25,24 +26,23 @@ namespace {
 
 std::atomic<DType> current_default_dtype{kFloat32};
 
-void forget_retained(TensorImpl* impl) {
-  if (auto* extras = impl->grad_fn->extras()) {
-    std::erase_if(extras->retained, [&](const auto& r) { return r.tensor == impl; });
-  }
-}
-
 }  // namespace
 
 TensorImpl::TensorImpl() = default;
 
 TensorImpl::~TensorImpl() {
   if (FARRO_LIKELY(!meta)) return;
-  if (meta->retains_grad && grad_fn) forget_retained(this);
+  if (meta->retains_grad && grad_fn) autograd::forget_retained(this);
   if (meta->base.defined()) autograd::forget_view(this);
 }
 
-AutogradMeta& TensorImpl::make_meta() {
-  if (!meta) meta = std::make_unique<AutogradMeta>();
+AutogradMetaPtr::~AutogradMetaPtr() { delete operator->(); }
+
+AutogradMeta& AutogradMetaPtr::make() {
+  AutogradMeta* meta = operator->();
+  if (FARRO_LIKELY(meta)) return *meta;
+  auto fresh = std::make_unique<AutogradMeta>();
+  if (meta_.compare_exchange_strong(meta, fresh.get(), std::memory_order_acq_rel)) meta = fresh.release();
   return *meta;
 }
 
@@ -232,7 +232,7 @@ const Tensor& Tensor::detach_() const {
     fail<GradError>("detach_", "a view can't be detached in place; use detach()");
   }
   if (impl_->meta && impl_->meta->retains_grad) {
-    if (impl_->grad_fn) forget_retained(impl_.get());
+    if (impl_->grad_fn) autograd::forget_retained(impl_.get());
     impl_->meta->retains_grad = false;
   }
   impl_->grad_fn.reset();

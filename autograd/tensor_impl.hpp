@@ -1,6 +1,6 @@
 #pragma once
 
-#include <memory>
+#include <atomic>
 
 #include <farro/autograd/node.hpp>
 #include <farro/backends/array_view.hpp>
@@ -9,6 +9,23 @@
 namespace farro {
 
 struct AutogradMeta;
+
+/// A tensor's AutogradMeta, once something needs one. Threads that share a tensor may make it at the same time.
+class AutogradMetaPtr {
+ public:
+  AutogradMetaPtr() = default;
+  AutogradMetaPtr(const AutogradMetaPtr&) = delete;
+  AutogradMetaPtr& operator=(const AutogradMetaPtr&) = delete;
+  ~AutogradMetaPtr();
+
+  AutogradMeta& make();
+  AutogradMeta* operator->() const { return meta_.load(std::memory_order_acquire); }
+  AutogradMeta& operator*() const { return *operator->(); }
+  explicit operator bool() const { return operator->() != nullptr; }
+
+ private:
+  std::atomic<AutogradMeta*> meta_{nullptr};
+};
 
 /// What a Tensor points to: geometry, storage and place on the tape. Its address is the tensor's identity.
 class TensorImpl final : public RefCounted {
@@ -27,9 +44,9 @@ class TensorImpl final : public RefCounted {
   bool inference = false;        ///< made in inference mode
   bool is_parameter = false;     ///< an nn::Parameter
   bool uninitialized = false;    ///< a lazy parameter or buffer without a shape yet
-  std::unique_ptr<AutogradMeta> meta;
+  AutogradMetaPtr meta;
 
-  AutogradMeta& make_meta();
+  AutogradMeta& make_meta() { return meta.make(); }
   /// Sets sizes, strides and what follows from them.
   void set_geometry(const Dims& sizes, const Dims& strides);
   void set_contiguous(const Dims& sizes);
