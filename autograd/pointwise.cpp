@@ -1,5 +1,5 @@
 /// How a pointwise operation runs and is recorded. The common case (operands of one floating-point dtype and shape,
-/// contiguous) is decided first and costs a few tests; plan() works out promotion and broadcasting for the others.
+/// contiguous) is decided first and costs a few tests; plan_pointwise works out promotion and broadcasting for the others.
 
 #include <farro/autograd/pointwise.hpp>
 
@@ -10,6 +10,7 @@
 #include <farro/autograd/accumulate.hpp>
 #include <farro/autograd/inplace.hpp>
 #include <farro/autograd/ops/copy.hpp>
+#include <farro/autograd/pointwise_plan.hpp>
 #include <farro/autograd/record.hpp>
 #include <farro/backends/kernels/reduce.hpp>
 #include <farro/backends/launch.hpp>
@@ -143,95 +144,6 @@ void PointwiseNode::apply(Grads& grad_outputs, Grads& grad_inputs) {
   }
 }
 
-[[noreturn]] FARRO_COLD void wrong_devices(const PointwiseEntry& entry, Device a, Device b) {
-  fail<BackendError>(entry.kernels.name, "expected all inputs on one device, got {} and {}", a.str(), b.str());
-}
-
-/// The rank of an input in promotion: a tensor with dimensions over one without over a number.
-enum Rank { kDimensioned, kZeroDim, kNumber };
-
-Rank rank_of(const TensorImpl& t) {
-  if (t.array.sizes.size() > 0) return kDimensioned;
-  return t.wrapped_number ? kNumber : kZeroDim;
-}
-
-/// The dtype of a higher rank together with that of a lower one: the lower one counts only where it is of a higher category.
-DType combine(DType higher, DType lower) {
-  if (is_floating_point(higher)) return higher;
-  if (higher == kBool || is_floating_point(lower)) return promote(higher, lower);
-  return higher;
-}
-
-/// What a general call comes to.
-struct Plan {
-  Dims sizes;
-  Device device = Device::of(0);
-  DType common = kFloat32;   ///< of the inputs
-  DType output = kFloat32;
-  DType compute = kFloat32;
-  bool number = true;        ///< all inputs are wrapped numbers
-  bool alike = true;         ///< all inputs have the output's shape and dtype
-};
-
-DType common_dtype(const PointwiseEntry& entry, const Tensor* const* inputs, bool all_numbers) {
-  bool seen[3] = {};
-  DType dtypes[3] = {};
-  for (int i = entry.first_is_condition ? 1 : 0; i < entry.kernels.arity; ++i) {
-    const TensorImpl& t = *inputs[i]->impl();
-    Rank rank = rank_of(t);
-    DType dtype = t.array.dtype;
-    if (rank == kNumber && is_floating_point(dtype) && !all_numbers) dtype = default_dtype();
-    dtypes[rank] = seen[rank] ? promote(dtypes[rank], dtype) : dtype;
-    seen[rank] = true;
-  }
-  DType result = dtypes[kNumber];
-  bool any = seen[kNumber];
-  for (Rank rank : {kZeroDim, kDimensioned}) {
-    if (!seen[rank]) continue;
-    result = any ? combine(dtypes[rank], result) : dtypes[rank];
-    any = true;
-  }
-  return result;
-}
-
-void check_dtypes(const PointwiseEntry& entry, const Tensor* const* inputs, DType common) {
-  if (entry.floats_only && !is_floating_point(common)) {
-    fail<TypeError>(entry.kernels.name, "expected a floating-point dtype, got {}", name_of(common));
-  }
-  if (entry.integers_only && is_floating_point(common)) {
-    fail<TypeError>(entry.kernels.name, "expected integers or bool, got {}", name_of(common));
-  }
-  if (entry.first_is_condition && inputs[0]->dtype() != kBool) {
-    fail<TypeError>(entry.kernels.name, "expected a condition of bool, got {}", name_of(inputs[0]->dtype()));
-  }
-}
-
-Plan make_plan(const PointwiseEntry& entry, const Tensor* const* inputs) {
-  Plan plan;
-  int arity = entry.kernels.arity;
-  bool placed = false;
-  for (int i = 0; i < arity; ++i) {
-    const Tensor& t = *inputs[i];
-    const Dims& sizes = t.sizes();
-    plan.sizes = i == 0 ? sizes : sizes == plan.sizes ? sizes : broadcast_shapes(plan.sizes, sizes, entry.kernels.name);
-    if (rank_of(*t.impl()) == kNumber) continue;
-    plan.number = false;
-    if (placed && t.device() != plan.device) wrong_devices(entry, plan.device, t.device());
-    plan.device = t.device();
-    placed = true;
-  }
-  if (!placed) plan.device = inputs[0]->device();
-  plan.common = common_dtype(entry, inputs, plan.number);
-  check_dtypes(entry, inputs, plan.common);
-  if (entry.integers_to_float && !is_floating_point(plan.common)) plan.common = default_dtype();
-  plan.output = entry.returns_bool ? kBool : plan.common;
-  plan.compute = compute_dtype(plan.common);
-  for (int i = 0; i < arity; ++i) {
-    plan.alike = plan.alike && inputs[i]->dtype() == plan.output && inputs[i]->sizes() == plan.sizes;
-  }
-  return plan;
-}
-
 void run(const PointwiseEntry& entry, const void* op, DType compute, const Tensor& y, const Tensor* const* inputs) {
   const ArrayView* views[kMaxPointwiseInputs];
   int arity = entry.kernels.arity;
@@ -249,7 +161,7 @@ bool wants_gradient(const PointwiseEntry& entry, const Tensor* const* inputs) {
 
 FARRO_NOINLINE Tensor pointwise_general(const PointwiseEntry& entry, const void* op, size_t op_bytes,
                                         const Tensor* const* inputs) {
-  Plan plan = make_plan(entry, inputs);
+  PointwisePlan plan = plan_pointwise(entry, inputs);
   Tensor y = empty(plan.sizes, plan.output, plan.device);
   run(entry, op, plan.compute, y, inputs);
   if (plan.number) y.impl()->wrapped_number = true;
@@ -285,7 +197,7 @@ bool reads_elsewhere(const Tensor& self, const Tensor& x) {
   return x.data_ptr() != self.data_ptr() || x.sizes() != self.sizes() || x.strides() != self.strides();
 }
 
-void check_inplace_result(const PointwiseEntry& entry, const Plan& plan, const Tensor& self) {
+void check_inplace_result(const PointwiseEntry& entry, const PointwisePlan& plan, const Tensor& self) {
   if (plan.sizes != self.sizes()) {
     fail<ShapeError>(entry.kernels.name, "expected the result of an in-place operation to have self's shape {}, got {}",
                      to_string(self.sizes()), to_string(plan.sizes));
@@ -319,7 +231,7 @@ Tensor pointwise(const PointwiseEntry& entry, const void* op, size_t op_bytes, c
 const Tensor& pointwise_inplace(const PointwiseEntry& entry, const void* op, size_t op_bytes,
                                 const Tensor* const* inputs) {
   const Tensor& self = *inputs[0];
-  Plan plan = make_plan(entry, inputs);
+  PointwisePlan plan = plan_pointwise(entry, inputs);
   check_inplace_result(entry, plan, self);
   bool records = is_floating_point(self.dtype()) && wants_gradient(entry, inputs);
   bool others = false;
