@@ -12,6 +12,7 @@
 #include <new>
 
 #include <farro/backends/config.hpp>
+#include <farro/backends/scratch.hpp>
 
 namespace farro::kernels {
 
@@ -271,13 +272,13 @@ class LaneSums {
   int64_t pending_ = 0;
 };
 
-/// Working memory of one block.
+/// Working memory of one block: n elements, aligned to 64 bytes.
 template <class T>
-struct AlignedBuffer {
-  explicit AlignedBuffer(int64_t n)
-      : data(n > 0 ? static_cast<T*>(::operator new(static_cast<size_t>(n) * sizeof(T), std::align_val_t(64))) : nullptr) {}
-  AlignedBuffer(const AlignedBuffer&) = delete;
-  ~AlignedBuffer() { ::operator delete(data, std::align_val_t(64)); }
+class AlignedBuffer {
+  Scratch scratch_;
+
+ public:
+  explicit AlignedBuffer(int64_t n) : scratch_(static_cast<size_t>(n) * sizeof(T)), data(scratch_.as<T>()) {}
   T* data;
 };
 

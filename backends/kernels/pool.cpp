@@ -5,57 +5,106 @@
 #include <farro/backends/launch.hpp>
 
 #include <algorithm>
-#include <array>
 #include <limits>
-#include <vector>
+#include <type_traits>
 
 namespace farro::kernels {
 namespace {
 
-/// The windows of all outputs along each dimension.
-struct Windows {
-  explicit Windows(const PoolShape& shape) {
-    for (size_t d = 0; d < 3; ++d) {
-      along[d].reserve(static_cast<size_t>(shape.out[d]));
-      for (int64_t o = 0; o < shape.out[d]; ++o) along[d].push_back(pool_window(shape, static_cast<int>(d), o));
-    }
-  }
-  /// Calls f(output, window, window, window) for the outputs of a plane.
-  template <class F>
-  void for_each_output(const F& f) const {
-    int64_t o = 0;
-    for (const PoolWindow& a : along[0]) {
-      for (const PoolWindow& b : along[1]) {
-        for (const PoolWindow& c : along[2]) f(o++, a, b, c);
-      }
-    }
-  }
-  std::array<std::vector<PoolWindow>, 3> along;
+/// The inputs that a row of outputs reads through one column of the kernel: output o in [begin, end) reads the input
+/// o * stride + shift of the row.
+struct Column {
+  int64_t begin, end, shift;
 };
 
-/// Calls f(place in the plane) for the inputs of a window, in row-major order.
-template <class F>
-FARRO_INLINE void for_window(const PoolShape& s, const PoolWindow& a, const PoolWindow& b, const PoolWindow& c, const F& f) {
-  for (int64_t i = a.begin; i < a.end; i += a.step) {
-    for (int64_t j = b.begin; j < b.end; j += b.step) {
-      int64_t row = (i * s.in[1] + j) * s.in[2];
-      for (int64_t k = c.begin; k < c.end; k += c.step) f(row + k);
+Column column(const PoolShape& s, int64_t k) {
+  int64_t shift = k * s.dilation[2] - s.padding[2], stride = s.stride[2];
+  int64_t begin = shift < 0 ? (-shift + stride - 1) / stride : 0, room = s.in[2] - 1 - shift;
+  return {begin, room < 0 ? begin : std::max(begin, std::min(s.out[2], room / stride + 1)), shift};
+}
+
+/// Calls f(output, input) for each row of a plane's outputs and each row of inputs that it reads, the places of the
+/// rows' first elements in their planes, in row-major order. Before, calls `start(output, a, b)` with the row's windows.
+template <class Start, class F>
+FARRO_INLINE void for_rows(const PoolShape& s, const Start& start, const F& f) {
+  for (int64_t row = 0; row < s.out[0] * s.out[1]; ++row) {
+    PoolWindow a = pool_window(s, 0, row / s.out[1]), b = pool_window(s, 1, row % s.out[1]);
+    start(row * s.out[2], a, b);
+    for (int64_t i = a.begin; i < a.end; i += a.step) {
+      for (int64_t j = b.begin; j < b.end; j += b.step) f(row * s.out[2], (i * s.in[1] + j) * s.in[2]);
     }
   }
 }
 
+/// Calls f with the stride as a constant where it is a usual one, which lets the loop over a row use SIMD.
+template <class F>
+FARRO_INLINE void with_stride(int64_t stride, const F& f) {
+  if (stride == 1) return f(std::integral_constant<int64_t, 1>());
+  if (stride == 2) return f(std::integral_constant<int64_t, 2>());
+  f(stride);
+}
+
 template <class T>
-void max_plane(const PoolShape& shape, const Windows& windows, const T* x, T* y, int64_t* index) {
-  windows.for_each_output([&](int64_t o, const PoolWindow& a, const PoolWindow& b, const PoolWindow& c) {
-    int64_t place = (a.begin * shape.in[1] + b.begin) * shape.in[2] + c.begin;
-    T best = -std::numeric_limits<T>::infinity();
-    for_window(shape, a, b, c, [&](int64_t i) {
-      bool take = x[i] > best || x[i] != x[i];
-      best = take ? x[i] : best;
-      place = take ? i : place;
+void max_plane(const PoolShape& s, const T* x, T* y, int64_t* index) {
+  auto start = [&](int64_t out, const PoolWindow& a, const PoolWindow& b) {
+    int64_t row = (a.begin * s.in[1] + b.begin) * s.in[2];
+    for (int64_t o = 0; o < s.out[2]; ++o) {
+      y[out + o] = -std::numeric_limits<T>::infinity();
+      index[out + o] = row + pool_window(s, 2, o).begin;
+    }
+  };
+  with_stride(s.stride[2], [&](auto stride) {
+    for_rows(s, start, [&](int64_t out, int64_t in) {
+      for (int64_t k = 0; k < s.kernel[2]; ++k) {
+        Column c = column(s, k);
+        for (int64_t o = c.begin; o < c.end; ++o) {
+          int64_t from = in + c.shift + o * stride;
+          bool take = x[from] > y[out + o] || x[from] != x[from];
+          y[out + o] = take ? x[from] : y[out + o];
+          index[out + o] = take ? from : index[out + o];
+        }
+      }
     });
-    y[o] = best;
-    index[o] = place;
+  });
+}
+
+/// Divides the outputs of a row by their windows' divisors; 0 where a window holds no input.
+template <class T>
+void divide_row(const PoolShape& s, const PoolWindow& a, const PoolWindow& b, const T* from, T* to) {
+  for (int64_t o = 0; o < s.out[2]; ++o) {
+    PoolWindow c = pool_window(s, 2, o);
+    bool empty = a.end <= a.begin || b.end <= b.begin || c.end <= c.begin;
+    to[o] = empty ? T(0) : from[o] / static_cast<T>(pool_divisor(s, a, b, c));
+  }
+}
+
+template <class T>
+void avg_plane(const PoolShape& s, const T* x, T* y) {
+  std::fill_n(y, s.out_size(), T(0));
+  with_stride(s.stride[2], [&](auto stride) {
+    for_rows(s, [](auto...) {}, [&](int64_t out, int64_t in) {
+      for (int64_t k = 0; k < s.kernel[2]; ++k) {
+        Column c = column(s, k);
+        for (int64_t o = c.begin; o < c.end; ++o) y[out + o] += x[in + c.shift + o * stride];
+      }
+    });
+  });
+  auto divide = [&](int64_t out, const PoolWindow& a, const PoolWindow& b) { divide_row(s, a, b, y + out, y + out); };
+  for_rows(s, divide, [](auto...) {});
+}
+
+template <class T>
+void avg_plane_backward(const PoolShape& s, const T* g, T* gx, T* shares) {
+  std::fill_n(gx, s.in_size(), T(0));
+  auto start = [&](int64_t out, const PoolWindow& a, const PoolWindow& b) { divide_row(s, a, b, g + out, shares); };
+  with_stride(s.stride[2], [&](auto stride) {
+    for_rows(s, start, [&](int64_t, int64_t in) {
+      // From the last column: an input meets its outputs in row-major order, as in the reference.
+      for (int64_t k = s.kernel[2]; k-- > 0;) {
+        Column c = column(s, k);
+        for (int64_t o = c.begin; o < c.end; ++o) gx[in + c.shift + o * stride] += shares[o];
+      }
+    });
   });
 }
 
@@ -117,11 +166,10 @@ int64_t pooled_size(int64_t in, int64_t kernel, int64_t stride, int64_t padding,
 
 void max_pool(const ArrayView& out, const ArrayView& indices, const ArrayView& in, const PoolShape& shape) {
   if (reference(in.device)) return max_pool_reference(out, indices, in, shape);
-  Windows windows(shape);
   with_compute(in.dtype, [&]<class T>() {
     for_planes<T>(in.device, "farro::max_pool", shape.planes, {in.data, in.dtype, shape.in_size(), false},
                   {out.data, out.dtype, shape.out_size(), true}, window_cost(shape), [&](int64_t plane, const T* x, T* y) {
-                    max_plane(shape, windows, x, y, indices.as<int64_t>() + plane * shape.out_size());
+                    max_plane(shape, x, y, indices.as<int64_t>() + plane * shape.out_size());
                   });
   });
 }
@@ -155,34 +203,21 @@ void max_pool_gather(const ArrayView& out, const ArrayView& in, const ArrayView&
 
 void avg_pool(const ArrayView& out, const ArrayView& in, const PoolShape& shape) {
   if (reference(in.device)) return avg_pool_reference(out, in, shape);
-  Windows windows(shape);
   with_compute(in.dtype, [&]<class T>() {
     for_planes<T>(in.device, "farro::avg_pool", shape.planes, {in.data, in.dtype, shape.in_size(), false},
-                  {out.data, out.dtype, shape.out_size(), true}, window_cost(shape), [&](int64_t, const T* x, T* y) {
-                    windows.for_each_output([&](int64_t o, const PoolWindow& a, const PoolWindow& b, const PoolWindow& c) {
-                      T sum = T(0);
-                      for_window(shape, a, b, c, [&](int64_t i) { sum += x[i]; });
-                      bool empty = a.end <= a.begin || b.end <= b.begin || c.end <= c.begin;
-                      y[o] = empty ? T(0) : sum / static_cast<T>(pool_divisor(shape, a, b, c));
-                    });
-                  });
+                  {out.data, out.dtype, shape.out_size(), true}, window_cost(shape), [&](int64_t, const T* x, T* y) { avg_plane(shape, x, y); });
   });
 }
 
 void avg_pool_backward(const ArrayView& grad_in, const ArrayView& grad_out, const PoolShape& shape) {
   if (reference(grad_out.device)) return avg_pool_backward_reference(grad_in, grad_out, shape);
-  Windows windows(shape);
   with_compute(grad_out.dtype, [&]<class T>() {
     for_planes<T>(grad_out.device, "farro::avg_pool_backward", shape.planes,
                   {grad_out.data, grad_out.dtype, shape.out_size(), false},
                   {grad_in.data, grad_in.dtype, shape.in_size(), true}, window_cost(shape),
                   [&](int64_t, const T* g, T* gx) {
-                    std::fill_n(gx, shape.in_size(), T(0));
-                    windows.for_each_output([&](int64_t o, const PoolWindow& a, const PoolWindow& b, const PoolWindow& c) {
-                      if (a.end <= a.begin || b.end <= b.begin || c.end <= c.begin) return;
-                      T value = g[o] / static_cast<T>(pool_divisor(shape, a, b, c));
-                      for_window(shape, a, b, c, [&](int64_t i) { gx[i] += value; });
-                    });
+                    AlignedBuffer<T> shares(shape.out[2]);
+                    avg_plane_backward(shape, g, gx, shares.data);
                   });
   });
 }
