@@ -74,6 +74,10 @@ class HookList {
     return entries_ ? *entries_ : std::vector<std::pair<uint64_t, Hook>>{};
   }
   size_t size() const { return entries_ ? entries_->size() : 0; }
+  /// Removes by id, in this list only: a clone has the same ids.
+  void remove(uint64_t id) {
+    if (entries_) erase(entries_.get(), id);
+  }
   void clear() { entries_.reset(); }
   /// An independent list with the same hooks and ids.
   HookList clone() const {
