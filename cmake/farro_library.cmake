@@ -14,6 +14,10 @@ function(farro_own_flags target)
   endif()
   if(FARRO_WARNINGS)
     list(APPEND flags -Wall -Wextra)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+      # Its own AVX-512 intrinsics set these off, hundreds of times (GCC bug 105593).
+      list(APPEND flags -Wno-maybe-uninitialized -Wno-uninitialized)
+    endif()
   endif()
   list(JOIN flags , host_flags)
   target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:${flags}>"
