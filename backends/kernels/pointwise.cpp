@@ -1,86 +1,24 @@
 #include <farro/backends/kernels/pointwise.hpp>
 
+#include <farro/backends/kernels/operands.hpp>
 #include <farro/backends/launch.hpp>
-
-#include <algorithm>
 
 namespace farro {
 namespace {
 
-/// Elements of a gathered run: six buffers of doubles fit into the first-level cache.
-constexpr int64_t kRun = 512;
 /// Elements of a block.
 constexpr int64_t kGrain = 8192;
 
-/// How an array is read at the shape of the run.
-PointwiseOperand operand(const ArrayView& array, const Dims& sizes, DType compute, bool may_be_one) {
-  PointwiseOperand result;
-  result.data = array.data;
-  result.dtype = array.dtype;
-  if (may_be_one && array.device.is_host() && array.numel() == 1) {
-    result.one = true;
-    result.real = kernels::load_as<double>(array.data, array.dtype, 0);
-    result.integer = kernels::load_as<int64_t>(array.data, array.dtype, 0);
-    return result;
-  }
-  if (array.sizes == sizes) {
-    result.walk = kernels::Walk(sizes, array.strides);
-  } else {
-    Dims strides(sizes.size(), 0);
-    int lead = sizes.size() - array.sizes.size();
-    for (int d = 0; d < array.sizes.size(); ++d) {
-      strides[lead + d] = array.sizes[d] == 1 ? 0 : array.strides[d];
-    }
-    result.walk = kernels::Walk(sizes, strides);
-  }
-  result.direct = array.dtype == compute && result.walk.contiguous();
-  return result;
-}
-
-/// One block: gathers, runs and scatters kRun elements at a time.
-template <class T, class Run>
-void run_block(const PointwiseArrays& a, int64_t begin, int64_t end, const Run& run) {
-  constexpr size_t inputs = 5;
-  alignas(64) T buffers[inputs + 1][kRun];
-  const T* in[inputs] = {};
-  bool all_direct = a.out.direct;
-  for (size_t k = 0; k < inputs; ++k) {
-    const PointwiseOperand& x = a.in[k];
-    if (!x.data) continue;
-    all_direct = all_direct && x.direct;
-    if (x.one) {
-      std::fill_n(buffers[k], std::min(kRun, end - begin), x.load<T>(0));
-      in[k] = buffers[k];
-    }
-  }
-  int64_t step = all_direct ? end - begin : kRun;
-  for (int64_t i = begin; i < end; i += step) {
-    int64_t n = std::min(step, end - i);
-    for (size_t k = 0; k < inputs; ++k) {
-      const PointwiseOperand& x = a.in[k];
-      if (!x.data || x.one) continue;
-      if (x.direct) {
-        in[k] = static_cast<const T*>(x.data) + i;
-      } else {
-        kernels::read_run(x.data, x.dtype, x.walk, i, n, buffers[k]);
-        in[k] = buffers[k];
-      }
-    }
-    T* out = a.out.direct ? static_cast<T*>(a.out.data) + i : buffers[inputs];
-    run(out, in, n);
-    if (!a.out.direct) kernels::write_run(a.out.data, a.out.dtype, a.out.walk, i, n, out);
-  }
-}
-
+/// Calls run(out, in, n) over runs of contiguous elements of the compute type.
 template <class Run>
-void run_blocks(const PointwiseKernels& kernels, const PointwiseArrays& a, const Run& run) {
-  parallel_blocks(a.device, kernels.label, {a.n, kGrain, kernels.cost}, [&](int64_t begin, int64_t end) {
-    switch (a.compute) {
-      case DType::Float32: run_block<float>(a, begin, end, run); break;
-      case DType::Float64: run_block<double>(a, begin, end, run); break;
-      default: run_block<int64_t>(a, begin, end, run); break;
-    }
-  });
+void run_all(const PointwiseKernels& kernels, const PointwiseArrays& a, const Run& run) {
+  OperandsRun what{.device = a.device, .label = kernels.label, .compute = a.compute, .n = a.n, .cost = kernels.cost};
+  run_operands(
+      what, {&a.out, 1}, a.in,
+      [](const void* context, void* const* out, const void* const* in, int64_t n) {
+        (*static_cast<const Run*>(context))(out[0], in, n);
+      },
+      &run);
 }
 
 bool portable(Device device) { return !device.is_host() || use_reference_kernels(); }
@@ -121,10 +59,7 @@ void run_pointwise(const PointwiseKernels& kernels, const void* op, DType comput
   for (size_t k = 0; k < x.size(); ++k) a.in[k] = operand(*x[k], y.sizes, compute, true);
   if (portable(a.device)) return kernels.forward_portable(op, kernels.label, a);
   ForwardRun run = kernels.forward[compute_index(compute)];
-  run_blocks(kernels, a, [&]<class T>(T* out, const T* const* in, int64_t n) {
-    const void* inputs[kMaxPointwiseInputs] = {in[0], in[1], in[2]};
-    run(op, out, inputs, n);
-  });
+  run_all(kernels, a, [&](void* out, const void* const* in, int64_t n) { run(op, out, in, n); });
 }
 
 void run_pointwise_backward(const PointwiseKernels& kernels, const void* op, int input, DType compute,
@@ -140,9 +75,8 @@ void run_pointwise_backward(const PointwiseKernels& kernels, const void* op, int
   a.in[kGradOperand] = operand(dy, dx.sizes, compute, true);
   if (portable(a.device)) return kernels.backward_portable(op, input, kernels.label, a);
   BackwardRun run = kernels.backward[compute_index(compute)];
-  run_blocks(kernels, a, [&]<class T>(T* out, const T* const* in, int64_t n) {
-    const void* inputs[kMaxPointwiseInputs] = {in[0], in[1], in[2]};
-    run(op, input, out, in[kGradOperand], inputs, in[kOutputOperand], n);
+  run_all(kernels, a, [&](void* out, const void* const* in, int64_t n) {
+    run(op, input, out, in[kGradOperand], in, in[kOutputOperand], n);
   });
 }
 
