@@ -60,7 +60,7 @@ Edge gradient_edge(const Tensor& tensor) {
 
 namespace detail {
 
-void attach(const IntrusivePtr<Node>& node, std::initializer_list<Tensor> inputs, std::span<const Tensor> outputs) {
+void attach(const IntrusivePtr<Node>& node, std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
   for (const Tensor& input : inputs) node->add_edge(gradient_edge(input));
   node->number();
   uint32_t output_nr = 0;
@@ -81,8 +81,7 @@ void attach(const IntrusivePtr<Node>& node, std::initializer_list<Tensor> inputs
   }
 }
 
-SavedList save(const Node&, std::initializer_list<Tensor> inputs, std::initializer_list<Tensor> saved,
-               std::span<const Tensor> outputs) {
+SavedList save(std::span<const Tensor> inputs, std::span<const Tensor> saved, std::span<const Tensor> outputs) {
   SavedList list;
   for (const Tensor& tensor : saved) {
     int input_nr = -1, output_nr = -1;

@@ -12,6 +12,7 @@
 /// computes by recorded operations is then differentiable itself.
 
 #include <initializer_list>
+#include <span>
 #include <utility>
 
 #include <farro/autograd/tensor.hpp>
@@ -86,9 +87,8 @@ namespace detail {
 /// Adds the inputs' edges, numbers the node and makes it the outputs' grad_fn (of those with floating-point dtype).
 /// An output that is also an input was changed in place: its history is rewritten, and with it that of its base and of
 /// the other views of that.
-void attach(const IntrusivePtr<Node>& node, std::initializer_list<Tensor> inputs, std::span<const Tensor> outputs);
-SavedList save(const Node& node, std::initializer_list<Tensor> inputs, std::initializer_list<Tensor> saved,
-               std::span<const Tensor> outputs);
+void attach(const IntrusivePtr<Node>& node, std::span<const Tensor> inputs, std::span<const Tensor> outputs);
+SavedList save(std::span<const Tensor> inputs, std::span<const Tensor> saved, std::span<const Tensor> outputs);
 /// Throws GradError unless backward gave no more gradients than there are edges; pads with undefined ones.
 void check_grad_count(const Node& node, Grads& grads);
 
@@ -127,8 +127,9 @@ void record(const char* name, std::span<const Tensor> outputs, std::initializer_
   if (!any_requires_grad(inputs)) return;
   IntrusivePtr<detail::RecordedNode<F>> node(
       new detail::RecordedNode<F>(name, static_cast<uint32_t>(outputs.size()), std::move(backward)));
-  detail::attach(node, inputs, outputs);
-  node->saved_ = detail::save(*node, inputs, saved, outputs);
+  std::span<const Tensor> from(inputs.begin(), inputs.size());
+  detail::attach(node, from, outputs);
+  node->saved_ = detail::save(from, {saved.begin(), saved.size()}, outputs);
 }
 
 /// Records an operation with one output and returns that.
