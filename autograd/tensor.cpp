@@ -115,7 +115,7 @@ namespace {
 
 template <class T>
 Tensor make_number(T value) {
-  Tensor t = empty({}, dtype_of<T>, Device::of(0));
+  Tensor t = empty({}, dtype_of<T>, Device());
   std::memcpy(t.data_ptr(), &value, sizeof(T));
   t.impl()->wrapped_number = true;
   return t;

@@ -57,7 +57,8 @@ TEST_CASE("conv: padding \"same\" keeps sizes and puts an odd zero behind") {
 TEST_CASE("conv: Serial and OpenMP give the same bits, forward and backward", "[bits][A20]") {
   for (DType dtype : {kFloat32, kFloat64, kBFloat16}) {
     std::vector<Tensor> first;
-    for (const char* device : {"serial", "openmp"}) {
+    auto [serial, openmp] = test::serial_and_openmp();
+    for (Device device : {serial, openmp}) {
       Tensor x = leaf({37, 8, 14, 14}, 1, device, dtype), w = leaf({16, 8, 3, 3}, 2, device, dtype);
       Tensor b = leaf({16}, 3, device, dtype);
       Tensor y = conv2d(x, w, b, {.padding = 1});

@@ -86,12 +86,12 @@ TEST_CASE("operations and their gradients agree with PyTorch's", "[golden][A18][
 
 TEST_CASE("the plain kernels of operations agree with PyTorch's", "[golden]") {
   ReferenceKernels reference;
-  compare_with_pytorch("serial");
+  compare_with_pytorch(host_device());
 }
 
 TEST_CASE("operations and their gradients have the same bits on Serial and OpenMP",
           "[golden][bits][A20]") {
-  if (!is_available("openmp")) SKIP("OpenMP was not built");
+  auto both = serial_and_openmp();
   for_each_case(
       [&](const OpEntry& entry, const GoldenFile& file, size_t i, const std::string& name) {
         auto hashes = [&](Device device) {
@@ -102,7 +102,6 @@ TEST_CASE("operations and their gradients have the same bits on Serial and OpenM
           return list;
         };
         INFO(name);
-        auto serial = hashes("serial"), openmp = hashes("openmp");
-    CHECK(serial == openmp);
+        CHECK(hashes(both.serial) == hashes(both.openmp));
       });
 }

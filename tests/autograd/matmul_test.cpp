@@ -105,7 +105,8 @@ TEST_CASE("matmul: Serial and OpenMP give the same bits, forward and backward", 
   for (DType dtype : {kFloat32, kFloat64, kBFloat16}) {
     for (int64_t n : {5, 40, 300}) {
       std::vector<Tensor> first;
-      for (const char* device : {"serial", "openmp"}) {
+      auto [serial, openmp] = test::serial_and_openmp();
+      for (Device device : {serial, openmp}) {
         Tensor x = leaf({n, n + 3}, 1, device, dtype), w = leaf({n + 1, n + 3}, 2, device, dtype);
         Tensor b = leaf({n + 1}, 3, device, dtype);
         Tensor y = linear(x, w, b);
@@ -169,5 +170,10 @@ TEST_CASE("matmul: wrong arguments are typed errors [A12]") {
   CHECK_THROWS_AS(linear(a, b), ShapeError);
   CHECK_THROWS_AS(linear(a, leaf({5, 4}, 1), leaf({4}, 1)), ShapeError);
   CHECK_THROWS_AS(addmm(leaf({5}, 1), a, b), ShapeError);
-  CHECK_THROWS_AS(mm(a.to(Device("serial")), b.to(Device("openmp"))), BackendError);
+}
+
+TEST_CASE("matmul: operands on two devices are refused") {
+  auto [serial, openmp] = test::serial_and_openmp();
+  Tensor a = leaf({3, 4}, 1), b = leaf({4, 5}, 2);
+  CHECK_THROWS_AS(mm(a.to(serial), b.to(openmp)), BackendError);
 }

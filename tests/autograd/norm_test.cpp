@@ -88,7 +88,8 @@ TEST_CASE("layer_norm and group_norm: low precision, empty inputs and errors") {
 
 TEST_CASE("norms: the same bits on Serial and OpenMP, forward and backward", "[bits][A20]") {
   std::vector<std::vector<Tensor>> results;
-  for (Device device : {Device("serial"), Device("openmp")}) {
+  auto [serial, openmp] = test::serial_and_openmp();
+  for (Device device : {serial, openmp}) {
     TensorOptions leaf{.dtype = kFloat32, .device = device, .requires_grad = true};
     Tensor x = random({32, 16, 9, 9}, leaf), w = random({16}, leaf, 2), b = random({16}, leaf, 3);
     Tensor y = batch_norm(x, {}, {}, w, b, true), z = layer_norm(y, {9, 9});

@@ -126,11 +126,13 @@ TEST_CASE("pointwise: a recorded backward gives what the kernel gives") {
 }
 
 TEST_CASE("pointwise: Serial and OpenMP give the same bits, forward and backward", "[bits][A20]") {
+  auto [serial, openmp] = serial_and_openmp();
   for (const PointwiseEntry* entry : pointwise_entries()) {
     for (DType dtype : {kFloat32, kFloat64}) {
-      auto serial = run(*entry, samples(*entry, {40009}, {.dtype = dtype, .device = "serial", .requires_grad = true}));
-      auto openmp = run(*entry, samples(*entry, {40009}, {.dtype = dtype, .device = "openmp", .requires_grad = true}));
-      require_same_bits(*entry, serial, openmp);
+      auto on = [&](Device device) {
+        return run(*entry, samples(*entry, {40009}, {.dtype = dtype, .device = device, .requires_grad = true}));
+      };
+      require_same_bits(*entry, on(serial), on(openmp));
     }
   }
 }

@@ -46,7 +46,8 @@ TEST_CASE("pooling: shapes with and without batch, empty batches, errors") {
 
 TEST_CASE("pooling: the same bits on Serial and OpenMP", "[bits][A20]") {
   std::vector<std::vector<Tensor>> results;
-  for (Device device : {Device("serial"), Device("openmp")}) {
+  auto [serial, openmp] = test::serial_and_openmp();
+  for (Device device : {serial, openmp}) {
     Tensor x = random({8, 16, 20, 20}, {.dtype = kFloat32, .device = device, .requires_grad = true});
     Tensor y = max_pool2d(x, 3, 2, 1), z = avg_pool2d(x, 3, 1);
     (sum(y * y) + sum(z * z)).backward();

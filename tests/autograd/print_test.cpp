@@ -3,6 +3,8 @@
 #include <cmath>
 #include <sstream>
 
+#include <support/devices.hpp>
+
 #include <farro/autograd/ops/factory.hpp>
 #include <farro/autograd/ops/pointwise.hpp>
 #include <farro/autograd/ops/shape.hpp>
@@ -44,7 +46,10 @@ TEST_CASE("print: NaN and infinities") {
 
 TEST_CASE("print: what differs from the defaults is said") {
   CHECK(tensor({1.}, {.dtype = kFloat64}).str() == "tensor([1.], dtype=float64)");
-  CHECK(tensor({1.}, {.device = "serial"}).str() == "tensor([1.], device='serial')");
+  for (Device device : test::host_devices()) {
+    std::string where = device == Device() ? "" : ", device='" + device.str() + "'";
+    CHECK(tensor({1.}, {.device = device}).str() == "tensor([1.]" + where + ")");
+  }
   Tensor x = tensor({1.}, {.requires_grad = true});
   CHECK(x.str() == "tensor([1.], requires_grad=True)");
   CHECK((x + x).str() == "tensor([2.], grad_fn=<AddBackward>)");

@@ -12,7 +12,8 @@ using namespace farro;
 TEST_CASE("random fills: one seed gives one sequence, on every host backend", "[A20][M50]") {
   for (int which = 0; which < 4; ++which) {
     std::vector<Tensor> results;
-    for (Device device : {Device("serial"), Device("openmp")}) {
+    auto [serial, openmp] = test::serial_and_openmp();
+    for (Device device : {serial, openmp}) {
       Generator generator(7);
       Tensor t = zeros({300, 50}, {.device = device});
       if (which == 0) uniform_(t, -1, 1, &generator);

@@ -186,7 +186,11 @@ TEST_CASE("cat and stack: join, promote and check") {
   });
   CHECK_THROWS_AS(cat({}), ValueError);
   CHECK_THROWS_AS(stack({}), ValueError);
-  CHECK_THROWS_AS(cat({zeros({1}, {.device = "serial"}), zeros({1}, {.device = "openmp"})}), BackendError);
+}
+
+TEST_CASE("cat: tensors on two devices are refused") {
+  auto [serial, openmp] = serial_and_openmp();
+  CHECK_THROWS_AS(cat({zeros({1}, {.device = serial}), zeros({1}, {.device = openmp})}), BackendError);
 }
 
 TEST_CASE("flip, roll, repeat, tile, repeat_interleave") {

@@ -9,6 +9,8 @@
 #include <farro/backends/one_thread.hpp>
 #include <farro/backends/onednn.hpp>
 
+#include <support/devices.hpp>
+
 using namespace farro;
 
 namespace {
@@ -59,7 +61,7 @@ TEST_CASE("blas: picks kernels that use what the processor has") {
 TEST_CASE("blas: calls from parallel blocks give the bits of calls one after the other",
           "[bits][A20]") {
   if (!blas::available()) return;
-  auto expected = product_in_blocks("serial", 16);
+  auto expected = product_in_blocks(test::host_device(), 16);
   for (int repeat = 0; repeat < 20; ++repeat) REQUIRE(product_in_blocks(Device(), 16) == expected);
 }
 

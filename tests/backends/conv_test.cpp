@@ -7,11 +7,14 @@
 #include <farro/backends/launch.hpp>
 
 #include <backends/dense.hpp>
+#include <support/devices.hpp>
 
 using namespace farro;
 using dense::Array;
 
 namespace {
+
+const Device kHost = test::host_device();
 
 /// Sizes of the output from those of the rest.
 ConvShape complete(ConvShape s) {
@@ -173,10 +176,10 @@ TEST_CASE(
   DType dtype = GENERATE(kFloat32, kFloat64, kBFloat16, kFloat16, kInt64);
   for (const ConvShape& s : shapes()) {
     if (s.batch > 10 && dtype != kFloat32 && dtype != kFloat64) continue;
-    Array x = dense::random_array(in_sizes(s), dtype, "serial", 1),
-          w = dense::random_array(weight_sizes(s), dtype, "serial", 2);
-    Array dy = dense::random_array(out_sizes(s), dtype, "serial", 3);
-    Array bias = dense::random_array({s.channels_out}, dtype, "serial", 4);
+    Array x = dense::random_array(in_sizes(s), dtype, kHost, 1),
+          w = dense::random_array(weight_sizes(s), dtype, kHost, 2);
+    Array dy = dense::random_array(out_sizes(s), dtype, kHost, 3);
+    Array bias = dense::random_array({s.channels_out}, dtype, kHost, 4);
     auto vx = x.values(), vw = w.values(), vdy = dy.values(), vb = bias.values();
     std::vector<double> y(vdy.size()), dx(vx.size()), dw(vw.size());
     for (size_t i = 0; i < y.size(); ++i) {
@@ -189,9 +192,9 @@ TEST_CASE(
       dw[c] += vdy[b] * vx[a];
     });
     std::string bits;
-    for (const char* device : {"serial", "openmp"}) {
+    for (Device device : test::host_devices()) {
       for (bool reference : {false, true}) {
-        CAPTURE(device, reference, name_of(dtype), to_string(in_sizes(s)),
+        CAPTURE(device.str(), reference, name_of(dtype), to_string(in_sizes(s)),
                 to_string(weight_sizes(s)));
         std::unique_ptr<ReferenceKernels> scope(reference ? new ReferenceKernels : nullptr);
         Passes p = run(s, x, w, dy, &bias, device);
@@ -209,17 +212,17 @@ TEST_CASE(
 
 TEST_CASE("conv: products of unfolded images give what oneDNN gives in float32") {
   for (const ConvShape& s : shapes()) {
-    Array x = dense::random_array(in_sizes(s), kFloat32, "serial", 1);
-    Array w = dense::random_array(weight_sizes(s), kFloat32, "serial", 2);
-    Array dy = dense::random_array(out_sizes(s), kFloat32, "serial", 3);
-    Passes library = run(s, x, w, dy, nullptr, "serial");
-    Passes own{Array(out_sizes(s), kFloat32, "serial"), Array(in_sizes(s), kFloat32, "serial"),
-               Array(weight_sizes(s), kFloat32, "serial")};
+    Array x = dense::random_array(in_sizes(s), kFloat32, kHost, 1);
+    Array w = dense::random_array(weight_sizes(s), kFloat32, kHost, 2);
+    Array dy = dense::random_array(out_sizes(s), kFloat32, kHost, 3);
+    Passes library = run(s, x, w, dy, nullptr, kHost);
+    Passes own{Array(out_sizes(s), kFloat32, kHost), Array(in_sizes(s), kFloat32, kHost),
+               Array(weight_sizes(s), kFloat32, kHost)};
     const auto *px = x.view.as<float>(), *pw = w.view.as<float>(), *pdy = dy.view.as<float>();
-    kernels::unfold_conv_forward<float>("serial", s, own.out.view.as<float>(), px, pw, nullptr);
-    kernels::unfold_conv_backward_input<float>("serial", s, own.grad_input.view.as<float>(), pdy,
+    kernels::unfold_conv_forward<float>(kHost, s, own.out.view.as<float>(), px, pw, nullptr);
+    kernels::unfold_conv_backward_input<float>(kHost, s, own.grad_input.view.as<float>(), pdy,
                                                pw);
-    kernels::unfold_conv_backward_weight<float>("serial", s, own.grad_weight.view.as<float>(), pdy,
+    kernels::unfold_conv_backward_weight<float>(kHost, s, own.grad_weight.view.as<float>(), pdy,
                                                 px);
     CAPTURE(to_string(in_sizes(s)), to_string(weight_sizes(s)));
     check_close(own.out, library.out.values(), s.group_in() * s.kernel_size());
@@ -236,9 +239,9 @@ TEST_CASE("conv: an empty batch has no output and a weight gradient of zeros") {
                             .channels_out = 4,
                             .in = {1, 7, 6},
                             .kernel = {1, 3, 3}});
-    Array x(in_sizes(s), dtype, "serial"), w(weight_sizes(s), dtype, "serial"),
-        dy(out_sizes(s), dtype, "serial");
-    Passes p = run(s, x, w, dy, nullptr, "serial");
+    Array x(in_sizes(s), dtype, kHost), w(weight_sizes(s), dtype, kHost),
+        dy(out_sizes(s), dtype, kHost);
+    Passes p = run(s, x, w, dy, nullptr, kHost);
     for (double v : p.grad_weight.values()) CHECK(v == 0);
   }
 }

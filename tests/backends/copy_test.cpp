@@ -1,11 +1,13 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
 
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
 #include <support/array.hpp>
+#include <support/devices.hpp>
 
 #include <farro/backends/kernels/copy.hpp>
 #include <farro/backends/kernels/index.hpp>
@@ -30,7 +32,7 @@ Array copied(const ArrayView& from, const Dims& sizes, DType dtype, Device devic
 }
 
 TEST_CASE("copy: each dtype converts into each other one", "[A19]") {
-  for (Device device : {Device("serial"), Device("openmp")}) {
+  for (Device device : test::host_devices()) {
     for (DType from : kAll) {
       Array source = counting({5, 7}, from, device, from == kBool ? 2 : 100);
       for (DType to : kAll) {
@@ -76,7 +78,7 @@ TEST_CASE("copy: NaN and infinities survive every floating-point dtype") {
 }
 
 TEST_CASE("copy: any layout into any layout, as element by element", "[A19]") {
-  Device device = GENERATE(Device("serial"), Device("openmp"));
+  Device device = GENERATE(from_range(test::host_devices()));
   DType dtype = GENERATE(kFloat32, kFloat64, kInt8, kBFloat16);
   DType other = GENERATE(kFloat32, kFloat64, kInt8, kBFloat16);
   Array source = counting({6, 37, 41}, dtype, device);
@@ -127,14 +129,14 @@ TEST_CASE("copy: no elements and no dimensions") {
 
 TEST_CASE("copy: large arrays give the same bits on Serial, OpenMP and by the plain kernel", "[bits][A20]") {
   DType to = GENERATE(kFloat32, kFloat64, kInt16);
-  Array a = random_array({300, 501}, kFloat32, Device("serial"), 3, -90, 90).laid_out({1, 0});
+  Array a = random_array({300, 501}, kFloat32, test::host_device(), 3, -90, 90).laid_out({1, 0});
   Array b = a.laid_out({1, 0});
-  b.view.device = Device("openmp");
+  b.view.device = Device();
 
-  Array serial = copied(a, {300, 501}, to, Device("serial"));
-  Array openmp = copied(b, {300, 501}, to, Device("openmp"));
+  Array serial = copied(a, {300, 501}, to, test::host_device());
+  Array openmp = copied(b, {300, 501}, to, Device());
   ReferenceKernels plain;
-  Array reference = copied(a, {300, 501}, to, Device("serial"));
+  Array reference = copied(a, {300, 501}, to, test::host_device());
 
   CHECK(same_bits(serial, openmp));
   CHECK(same_bits(serial, reference));
@@ -174,9 +176,9 @@ TEST_CASE("arange and linspace: exact ends, any dtype") {
 
 TEST_CASE("take, put, add_at: the plain kernel gives the bits of the host kernel at any number of threads", "[bits][A20]") {
   DType dtype = GENERATE(kFloat32, kFloat64, kBFloat16, kInt64);
-  Array x = random_array({3, 11, 40}, dtype, Device("openmp"), 5, -9, 9).laid_out({1, 0, 2});
-  Array values = random_array({3, 5000, 40}, dtype, Device("openmp"), 6, -9, 9);
-  Array positions({5000}, kInt64, Device("openmp"));
+  Array x = random_array({3, 11, 40}, dtype, Device(), 5, -9, 9).laid_out({1, 0, 2});
+  Array values = random_array({3, 5000, 40}, dtype, Device(), 6, -9, 9);
+  Array positions({5000}, kInt64, Device());
   for (int64_t i = 0; i < 5000; ++i) positions.set(i, static_cast<double>(Philox{1, 2}(static_cast<uint64_t>(i)).v[0] % 11));
   kernels::Selection selection{1, 1, 1};
 
@@ -191,7 +193,7 @@ TEST_CASE("take, put, add_at: the plain kernel gives the bits of the host kernel
     return std::array{taken, put, added};
   };
 
-  auto serial = run(Device("serial"), false), openmp = run(Device("openmp"), false), plain = run(Device("serial"), true);
+  auto serial = run(test::host_device(), false), openmp = run(Device(), false), plain = run(test::host_device(), true);
   for (size_t i = 0; i < 3; ++i) {
     CHECK(same_bits(serial[i], openmp[i]));
     CHECK(same_bits(serial[i], plain[i]));

@@ -1,10 +1,12 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
 
 #include <atomic>
 #include <numeric>
 #include <vector>
 
+#include <support/devices.hpp>
 #include <support/threads.hpp>
 
 #include <farro/backends/launch.hpp>
@@ -13,7 +15,7 @@ namespace farro {
 namespace {
 
 TEST_CASE("launch: blocks cover the range exactly once, and only the last is short") {
-  Device device = GENERATE(Device("serial"), Device("openmp"));
+  Device device = GENERATE(from_range(test::host_devices()));
   int64_t n = GENERATE(0, 1, 7, 100, 4096, 100'003);
   int64_t grain = GENERATE(1, 3, 4096, 200'000);
   double cost = GENERATE(1.0, 1e5);
@@ -38,7 +40,7 @@ struct Square {
 };
 
 TEST_CASE("launch: for_each calls a functor for each index") {
-  Device device = GENERATE(Device("serial"), Device("openmp"));
+  Device device = GENERATE(from_range(test::host_devices()));
   std::vector<int64_t> squares(50'000);
 
   for_each(device, "farro::test", 50'000, Square{squares.data()});
@@ -50,10 +52,13 @@ TEST_CASE("launch: for_each calls a functor for each index") {
 }
 
 TEST_CASE("launch: small work and Serial run on the calling thread alone") {
-  CHECK(detail::runs_inline(Device("serial"), {int64_t{1} << 40, 1, 1}));
-  CHECK(detail::runs_inline(Device("openmp"), {1000, 1, 1}));
-  CHECK(detail::runs_inline(Device("openmp"), {1'000'000, 1'000'000, 1}));
-  CHECK_FALSE(detail::runs_inline(Device("openmp"), {1'000'000, 4096, 1}));
+  for (Device device : test::host_devices()) {
+    bool serial = device.str() == "serial";
+    CHECK(detail::runs_inline(device, {1000, 1, 1}));
+    CHECK(detail::runs_inline(device, {1'000'000, 1'000'000, 1}));
+    CHECK(detail::runs_inline(device, {1'000'000, 4096, 1}) == serial);
+    CHECK(detail::runs_inline(device, {int64_t{1} << 40, 1, 1}) == serial);
+  }
 }
 
 TEST_CASE("launch: several threads may launch at once", "[A17]") {
@@ -61,7 +66,7 @@ TEST_CASE("launch: several threads may launch at once", "[A17]") {
   test::on_threads(8, [&](int t) {
     for (int round = 0; round < 20; ++round) {
       std::atomic<int64_t> sum{0};
-      parallel_blocks(Device("openmp"), "farro::test", {100'000, 1000, 1}, [&](int64_t begin, int64_t end) {
+      parallel_blocks(Device(), "farro::test", {100'000, 1000, 1}, [&](int64_t begin, int64_t end) {
         int64_t local = 0;
         for (int64_t i = begin; i < end; ++i) local += i;
         sum += local;
@@ -87,10 +92,11 @@ TEST_CASE("launch: reference kernels are asked for by scope and thread") {
 }
 
 TEST_CASE("launch: host devices have threads and need no fence") {
-  CHECK(concurrency(Device("serial")) == 1);
-  CHECK(concurrency(Device("openmp")) >= 1);
-  fence(Device("serial"));
-  fence(Device("openmp"));
+  for (Device device : test::host_devices()) {
+    CHECK(concurrency(device) >= 1);
+    if (device.str() == "serial") CHECK(concurrency(device) == 1);
+    fence(device);
+  }
 }
 
 }  // namespace

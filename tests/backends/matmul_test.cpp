@@ -5,11 +5,14 @@
 #include <farro/backends/launch.hpp>
 
 #include <backends/dense.hpp>
+#include <support/devices.hpp>
 
 using namespace farro;
 using dense::Array;
 
 namespace {
+
+const Device kHost = test::host_device();
 
 double element(const ArrayView& v, const std::vector<int64_t>& at) {
   int64_t offset = 0;
@@ -76,9 +79,9 @@ void check_everywhere(const Dims& sizes, const ArrayView& a, const ArrayView& b,
   std::string bits;
   int64_t k = a.sizes[a.ndim() - 1];
   auto expected = expected_product(sizes, a, b, options);
-  for (const char* device : {"serial", "openmp"}) {
+  for (Device device : test::host_devices()) {
     for (bool reference : {false, true}) {
-      CAPTURE(device, reference, to_string(sizes), k, name_of(a.dtype));
+      CAPTURE(device.str(), reference, to_string(sizes), k, name_of(a.dtype));
       Array out(sizes, a.dtype, device);
       if (reference) {
         ReferenceKernels scope;
@@ -100,8 +103,8 @@ TEST_CASE("matmul: all sizes about the borders of tiles and vectors") {
   for (int64_t m : {1, 2, 5, 6, 7, 13, 64}) {
     for (int64_t n : {1, 3, 8, 9, 16, 17, 40}) {
       for (int64_t k : {1, 2, 7, 32, 257}) {
-        Array a = dense::random_array({m, k}, dtype, "serial", 1),
-              b = dense::random_array({k, n}, dtype, "serial", 2);
+        Array a = dense::random_array({m, k}, dtype, kHost, 1),
+              b = dense::random_array({k, n}, dtype, kHost, 2);
         check_everywhere({m, n}, a.view, b.view);
       }
     }
@@ -112,15 +115,15 @@ TEST_CASE("matmul: transposed operands need no copy and give the same product") 
   DType dtype = GENERATE(kFloat32, kFloat64, kBFloat16, kFloat16, kInt64, kUInt8);
   bool large = GENERATE(false, true);
   int64_t m = large ? 70 : 6, n = large ? 90 : 10, k = large ? 80 : 7;
-  Array a = dense::random_array({m, k}, dtype, "serial", 1),
-        at = dense::random_array({k, m}, dtype, "serial", 1);
-  Array b = dense::random_array({k, n}, dtype, "serial", 2),
-        bt = dense::random_array({n, k}, dtype, "serial", 2);
+  Array a = dense::random_array({m, k}, dtype, kHost, 1),
+        at = dense::random_array({k, m}, dtype, kHost, 1);
+  Array b = dense::random_array({k, n}, dtype, kHost, 2),
+        bt = dense::random_array({n, k}, dtype, kHost, 2);
   ArrayView a_turned = dense::permuted(at.view, {1, 0}),
             b_turned = dense::permuted(bt.view, {1, 0});
   if (dtype == kUInt8)
-    return check_everywhere({3, 4}, dense::random_array({3, 5}, dtype, "serial", 1).view,
-                            dense::random_array({5, 4}, dtype, "serial", 2).view);
+    return check_everywhere({3, 4}, dense::random_array({3, 5}, dtype, kHost, 1).view,
+                            dense::random_array({5, 4}, dtype, kHost, 2).view);
   check_everywhere({m, n}, a.view, b_turned);
   check_everywhere({m, n}, a_turned, b.view);
   check_everywhere({m, n}, a_turned, b_turned);
@@ -128,19 +131,19 @@ TEST_CASE("matmul: transposed operands need no copy and give the same product") 
 
 TEST_CASE("matmul: large products are cut into tiles") {
   DType dtype = GENERATE(kFloat32, kFloat64);
-  Array a = dense::random_array({300, 130}, dtype, "serial", 1),
-        b = dense::random_array({130, 700}, dtype, "serial", 2);
+  Array a = dense::random_array({300, 130}, dtype, kHost, 1),
+        b = dense::random_array({130, 700}, dtype, kHost, 2);
   check_everywhere({300, 700}, a.view, b.view);
 }
 
 TEST_CASE("matmul: leading dimensions broadcast") {
   DType dtype = GENERATE(kFloat32, kFloat64, kFloat16, kInt32);
-  Array a = dense::random_array({4, 3, 5, 6}, dtype, "serial", 1);
-  Array b = dense::random_array({4, 3, 6, 7}, dtype, "serial", 2);
-  Array b2 = dense::random_array({6, 7}, dtype, "serial", 2);
-  Array b3 = dense::random_array({3, 6, 7}, dtype, "serial", 2);
-  Array a3 = dense::random_array({4, 1, 5, 6}, dtype, "serial", 3);
-  Array a1 = dense::random_array({4, 3, 1, 6}, dtype, "serial", 4);
+  Array a = dense::random_array({4, 3, 5, 6}, dtype, kHost, 1);
+  Array b = dense::random_array({4, 3, 6, 7}, dtype, kHost, 2);
+  Array b2 = dense::random_array({6, 7}, dtype, kHost, 2);
+  Array b3 = dense::random_array({3, 6, 7}, dtype, kHost, 2);
+  Array a3 = dense::random_array({4, 1, 5, 6}, dtype, kHost, 3);
+  Array a1 = dense::random_array({4, 3, 1, 6}, dtype, kHost, 4);
   check_everywhere({4, 3, 5, 7}, a.view, b.view);
   check_everywhere({4, 3, 5, 7}, a.view, b2.view);
   check_everywhere({4, 3, 5, 7}, a.view, b3.view);
@@ -159,8 +162,8 @@ TEST_CASE("matmul: leading dimensions broadcast") {
 
 TEST_CASE("matmul: odd strides in operands") {
   DType dtype = GENERATE(kFloat32, kFloat64);
-  Array a = dense::random_array({5, 8, 2}, dtype, "serial", 1),
-        b = dense::random_array({8, 9, 3}, dtype, "serial", 2);
+  Array a = dense::random_array({5, 8, 2}, dtype, kHost, 1),
+        b = dense::random_array({8, 9, 3}, dtype, kHost, 2);
   ArrayView every_second = a.view, every_third = b.view, row = a.view, column = b.view;
   every_second.sizes = {5, 8}, every_second.strides = {16, 2};
   every_third.sizes = {8, 9}, every_third.strides = {27, 3};
@@ -176,11 +179,11 @@ TEST_CASE("matmul: odd strides in operands") {
 TEST_CASE("matmul: products with vectors and dot products") {
   DType dtype = GENERATE(kFloat32, kFloat64);
   for (int64_t k : {1, 3, 100, 5000, 40000}) {
-    Array x = dense::random_array({1, k}, dtype, "serial", 1),
-          y = dense::random_array({k, 1}, dtype, "serial", 2);
+    Array x = dense::random_array({1, k}, dtype, kHost, 1),
+          y = dense::random_array({k, 1}, dtype, kHost, 2);
     check_everywhere({1, 1}, x.view, y.view);
-    Array a = dense::random_array({40, k}, dtype, "serial", 3),
-          at = dense::random_array({k, 40}, dtype, "serial", 3);
+    Array a = dense::random_array({40, k}, dtype, kHost, 3),
+          at = dense::random_array({k, 40}, dtype, kHost, 3);
     check_everywhere({40, 1}, a.view, y.view);
     check_everywhere({1, 40}, x.view, at.view);
     check_everywhere({40, 1}, dense::permuted(at.view, {1, 0}), y.view);
@@ -193,13 +196,13 @@ TEST_CASE("matmul: factor, accumulation and bias") {
   auto [m, n, k] =
       GENERATE(std::tuple{4, 5, 6}, std::tuple{1, 5, 6}, std::tuple{5, 1, 6},
                std::tuple{70, 66, 80}, std::tuple{1, 1, 20000}, std::tuple{300, 300, 100});
-  Array a = dense::random_array({m, k}, dtype, "serial", 1),
-        b = dense::random_array({k, n}, dtype, "serial", 2);
-  Array bias = dense::random_array({n}, dtype, "serial", 3);
+  Array a = dense::random_array({m, k}, dtype, kHost, 1),
+        b = dense::random_array({k, n}, dtype, kHost, 2);
+  Array bias = dense::random_array({n}, dtype, kHost, 3);
   check_everywhere({m, n}, a.view, b.view, {.alpha = -0.5});
-  for (const char* device : {"serial", "openmp"}) {
+  for (Device device : test::host_devices()) {
     for (bool reference : {false, true}) {
-      CAPTURE(device, reference, m, n, k, name_of(dtype));
+      CAPTURE(device.str(), reference, m, n, k, name_of(dtype));
       std::unique_ptr<ReferenceKernels> scope(reference ? new ReferenceKernels : nullptr);
       Array out = dense::random_array({m, n}, dtype, device, 5);
       auto before = out.values();
@@ -216,12 +219,12 @@ TEST_CASE("matmul: factor, accumulation and bias") {
 
 TEST_CASE("matmul: the result may be a transposed or strided view") {
   DType dtype = GENERATE(kFloat32, kFloat64, kFloat16);
-  Array a = dense::random_array({2, 5, 6}, dtype, "serial", 1),
-        b = dense::random_array({2, 6, 7}, dtype, "serial", 2);
-  Array row = dense::random_array({2, 1, 6}, dtype, "serial", 1);
+  Array a = dense::random_array({2, 5, 6}, dtype, kHost, 1),
+        b = dense::random_array({2, 6, 7}, dtype, kHost, 2);
+  Array row = dense::random_array({2, 1, 6}, dtype, kHost, 1);
   auto expected = expected_product({2, 5, 7}, a.view, b.view);
-  Array turned({2, 7, 5}, dtype, "serial"), wide({2, 5, 7, 3}, dtype, "serial"),
-      line({2, 7, 3}, dtype, "serial");
+  Array turned({2, 7, 5}, dtype, kHost), wide({2, 5, 7, 3}, dtype, kHost),
+      line({2, 7, 3}, dtype, kHost);
   ArrayView strided = wide.view;
   strided.sizes = {2, 5, 7}, strided.strides = {105, 21, 3};
   kernels::matmul(dense::permuted(turned.view, {0, 2, 1}), a.view, b.view);
@@ -244,7 +247,7 @@ TEST_CASE("matmul: the result may be a transposed or strided view") {
 
 TEST_CASE("matmul: empty dimensions") {
   for (DType dtype : {kFloat32, kFloat64, kBFloat16, kInt64}) {
-    for (const char* device : {"serial", "openmp"}) {
+    for (Device device : test::host_devices()) {
       Array out({3, 4}, dtype, device), a({3, 0}, dtype, device), b({0, 4}, dtype, device);
       kernels::matmul(out.view, a.view, b.view);
       for (double v : out.values()) CHECK(v == 0);
@@ -256,8 +259,8 @@ TEST_CASE("matmul: empty dimensions") {
 
 TEST_CASE("matmul: 16-bit floats are rounded once") {
   // 1 + 2^-9 in bfloat16's neighbourhood: partial sums must not be rounded.
-  Array a({1, 512}, kBFloat16, "serial"), b({512, 1}, kBFloat16, "serial"),
-      out({1, 1}, kBFloat16, "serial");
+  Array a({1, 512}, kBFloat16, kHost), b({512, 1}, kBFloat16, kHost),
+      out({1, 1}, kBFloat16, kHost);
   for (int64_t i = 0; i < 512; ++i) a.set(i, 1), b.set(i, i == 0 ? 1 : 1.0 / 512);
   kernels::matmul(out.view, a.view, b.view);
   CHECK(out.get(0) == 2.0);  // 1 + 511/512 rounds to 2

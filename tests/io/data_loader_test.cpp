@@ -140,7 +140,7 @@ TEST_CASE("data loader: bad options and states are refused") {
 }
 
 TEST_CASE("data loader: the same bits on every device") {
-  io::DataLoader reference(numbered(100), {.batch_size = 100, .shuffle = true, .device = "serial"});
+  io::DataLoader reference(numbered(100), {.batch_size = 100, .shuffle = true, .device = test::host_device()});
   Tensor expected = (*reference.begin()).image;
   test::for_each_device([&](Device device) {
     io::DataLoader loader(numbered(100), {.batch_size = 100, .shuffle = true, .device = device});

@@ -116,21 +116,21 @@ TEMPLATE_TEST_CASE("optimizers: Serial, OpenMP and the plain kernels give the sa
                    optim::AdamW) {
   for (DType dtype : {kFloat32, kFloat64, kBFloat16, kFloat16}) {
     INFO(name_of(dtype));
-    Toy serial(dtype, "serial");
-    TestType reference(serial.params, options_for<TestType>());
-    serial.run(reference, 3);
+    Toy first(dtype, test::host_device());
+    TestType reference(first.params, options_for<TestType>());
+    first.run(reference, 3);
     auto compare = [&](const Toy& other) {
-      for (size_t i = 0; i < serial.params.size(); ++i) {
-        CHECK(test::bitwise_equal(serial.params[i].detach(), other.params[i].detach()));
+      for (size_t i = 0; i < first.params.size(); ++i) {
+        CHECK(test::bitwise_equal(first.params[i].detach(), other.params[i].detach()));
       }
     };
 
-    Toy openmp(dtype, "openmp");
-    TestType parallel(openmp.params, options_for<TestType>());
-    openmp.run(parallel, 3);
-    compare(openmp);
+    Toy parallel(dtype, Device());
+    TestType other(parallel.params, options_for<TestType>());
+    parallel.run(other, 3);
+    compare(parallel);
 
-    Toy plain(dtype, "serial");
+    Toy plain(dtype, test::host_device());
     TestType elementwise(plain.params, options_for<TestType>());
     {
       ReferenceKernels scope;
@@ -142,7 +142,7 @@ TEMPLATE_TEST_CASE("optimizers: Serial, OpenMP and the plain kernels give the sa
 
 TEMPLATE_TEST_CASE("optimizers: 16-bit parameters follow the float32 ones to their rounding", "", optim::SGD, optim::Adam,
                    optim::AdamW) {
-  Toy wide(kFloat32, "serial", {100}), narrow(kBFloat16, "serial", {100});
+  Toy wide(kFloat32, test::host_device(), {100}), narrow(kBFloat16, test::host_device(), {100});
   TestType a(wide.params, options_for<TestType>()), b(narrow.params, options_for<TestType>());
   wide.run(a, 1);
   narrow.run(b, 1);
@@ -154,11 +154,11 @@ TEMPLATE_TEST_CASE("optimizers: 16-bit parameters follow the float32 ones to the
 
 TEMPLATE_TEST_CASE("optimizers: a state loaded into another one continues bit for bit", "", optim::SGD, optim::Adam,
                    optim::AdamW) {
-  Toy toy(kFloat32, "serial", {3, 40});
+  Toy toy(kFloat32, test::host_device(), {3, 40});
   TestType optimizer(toy.params, options_for<TestType>());
   toy.run(optimizer, 2);
 
-  Toy copy(kFloat32, "serial", {3, 40});
+  Toy copy(kFloat32, test::host_device(), {3, 40});
   for (size_t i = 0; i < 2; ++i) copy.params[i].detach().copy_(toy.params[i].detach());
   TestType resumed(copy.params, {});
   resumed.load_state_dict(optimizer.state_dict());
@@ -170,7 +170,7 @@ TEMPLATE_TEST_CASE("optimizers: a state loaded into another one continues bit fo
 }
 
 TEST_CASE("optimizers: a state that does not fit is refused and changes nothing") {
-  Toy toy(kFloat32, "serial", {3, 4});
+  Toy toy(kFloat32, test::host_device(), {3, 4});
   optim::Adam adam(toy.params, {.lr = 0.5});
   toy.run(adam, 1);
   optim::StateDict good = adam.state_dict();
@@ -271,7 +271,7 @@ TEST_CASE("optimizers: bad parameters and options are refused") {
 }
 
 TEMPLATE_TEST_CASE("optimizers: a steady step asks the system for no memory", "", optim::SGD, optim::Adam, optim::AdamW) {
-  Toy toy(kFloat32, "serial", {3, 5000});
+  Toy toy(kFloat32, test::host_device(), {3, 5000});
   TestType optimizer(toy.params, options_for<TestType>());
   toy.run(optimizer, 2);
   toy.set_grads(2);

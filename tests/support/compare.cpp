@@ -29,7 +29,7 @@ void for_each_offset(const Dims& sizes, const Dims& strides, F f) {
 }
 
 Tensor on_host(const Tensor& tensor) {
-  return tensor.device().is_host() ? tensor : tensor.detach().to(Device("serial"));
+  return tensor.device().is_host() ? tensor : tensor.detach().to(Device());
 }
 
 bool is_nan(const std::byte* element, DType dtype) {
@@ -145,19 +145,11 @@ uint64_t hash(const Tensor& tensor) {
   return h;
 }
 
-std::vector<Device> devices() {
-  std::vector<Device> result;
-  for (Device device : available_devices()) {
-    if (device.index() == 0) result.push_back(device);
-  }
-  return result;
-}
-
 Tensor from_values(const std::vector<double>& values, const Dims& sizes, TensorOptions options) {
   if (static_cast<int64_t>(values.size()) != sizes.product()) {
     fail<ShapeError>("from_values", "expected {} values, got {}", sizes.product(), values.size());
   }
-  Tensor host = empty(sizes, kFloat64, Device("serial"));
+  Tensor host = empty(sizes, kFloat64, Device());
   if (!values.empty()) std::memcpy(host.data_ptr(), values.data(), values.size() * sizeof(double));
   NoGrad guard;
   Tensor result =

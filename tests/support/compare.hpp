@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <support/devices.hpp>
+
 #include <farro/autograd/tensor.hpp>
 #include <farro/backends/runtime.hpp>
 
@@ -28,14 +30,6 @@ bool bitwise_equal(const Tensor& a, const Tensor& b);
 uint64_t hash(const Tensor& tensor);
 /// The elements' bytes in row-major order.
 std::vector<std::byte> bytes_of(const Tensor& tensor);
-
-/// "serial", "openmp", and "cuda:0" where it is built and present.
-std::vector<Device> devices();
-/// Calls f(device) for each device.
-template <class F>
-void for_each_device(F f) {
-  for (Device device : devices()) f(device);
-}
 
 /// A leaf with these elements, in row-major order.
 Tensor from_values(const std::vector<double>& values, const Dims& sizes,

@@ -199,7 +199,7 @@ struct GoldenFile::Impl {
 GoldenFile::GoldenFile(const std::string& path) : impl_(std::make_unique<Impl>()) {
   impl_->json = Json::parse(read_file(path + ".json"));
   if (std::filesystem::exists(path + ".safetensors"))
-    impl_->tensors = io::load_safetensors(path + ".safetensors", "serial");
+    impl_->tensors = io::load_safetensors(path + ".safetensors", Device());
 }
 GoldenFile::~GoldenFile() = default;
 GoldenFile::GoldenFile(GoldenFile&&) noexcept = default;
