@@ -38,6 +38,9 @@ endif()
 message(STATUS "Kokkos ${Kokkos_VERSION} with ${Kokkos_DEVICES} in ${Kokkos_DIR}")
 
 find_package(OpenMP QUIET COMPONENTS CXX)
+if(POLICY CMP0167)
+  cmake_policy(SET CMP0167 NEW)  # Boost's own configuration; CMake's search module is going away
+endif()
 find_package(Boost 1.74 REQUIRED)
 find_package(fmt REQUIRED)
 find_package(xsimd REQUIRED)
