@@ -112,6 +112,12 @@ FARRO_FUNCTION inline auto isnan(const T& x) {
   }
 }
 
+/// True where exactly one of two conditions is. (xsimd 8.1's ^ of the masks of 512-bit packs is wrong.)
+template <class M>
+FARRO_FUNCTION inline M exclusive_or(const M& a, const M& b) {
+  return M((a | b) & !(a & b));
+}
+
 /// Neither infinite nor NaN.
 template <class T>
 FARRO_FUNCTION inline auto is_finite(const T& x) {

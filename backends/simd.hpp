@@ -1,13 +1,14 @@
 #pragma once
 
-/// SIMD packs of the host: Pack<T> is xsimd's batch for float and double, and T itself for what has no pack. Formulas
-/// written for T work on both; conditions are written select(condition, a, b).
+/// SIMD packs of the host: Pack<T> is xsimd's batch for float and double, and T itself for what has
+/// no pack. Formulas written for T work on both; conditions are written select(condition, a, b).
 ///
-/// The end of a run is computed in a padded pack, so that an element's bits depend on its value alone: not on its
-/// position, the layout or the thread.
+/// The end of a run is computed in a padded pack, so that an element's bits depend on its value
+/// alone: not on its position, the layout or the thread.
 
 #include <xsimd/xsimd.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <type_traits>
 
@@ -63,7 +64,8 @@ FARRO_INLINE void store(T* to, const Pack<T>& value) {
   }
 }
 
-/// The first n < pack_size elements; the others repeat the first, so that they cost nothing special.
+/// The first n < pack_size elements; the others repeat the first, so that they cost nothing
+/// special.
 template <class T>
 FARRO_INLINE Pack<T> load_some(const T* from, int64_t n) {
   if constexpr (is_pack<Pack<T>>) {
@@ -87,9 +89,42 @@ FARRO_INLINE void store_some(T* to, const Pack<T>& value, int64_t n) {
   }
 }
 
+/// The bits of a pack as one of another type; xsimd asks for the pack up to version 8, for its
+/// element later.
+template <class To, class From>
+FARRO_INLINE To bits_as(const From& x) {
+  if constexpr (requires {
+                  { xsimd::bitwise_cast<typename To::value_type>(x) } -> std::same_as<To>;
+                }) {
+    return xsimd::bitwise_cast<typename To::value_type>(x);
+  } else {
+    return xsimd::bitwise_cast<To>(x);
+  }
+}
+
+/// x y + z, rounded once where the processor can. (xsimd 8.1 multiplies and adds apart in its
+/// 512-bit packs.)
+template <class P>
+FARRO_INLINE P fma(const P& x, const P& y, const P& z) {
+#ifdef __AVX512F__
+  if constexpr (sizeof(P) == sizeof(__m512)) {
+    if constexpr (std::is_same_v<typename P::value_type, float>) {
+      return P(_mm512_fmadd_ps(x, y, z));
+    } else {
+      return P(_mm512_fmadd_pd(x, y, z));
+    }
+  } else {
+    return xsimd::fma(x, y, z);
+  }
+#else
+  return xsimd::fma(x, y, z);
+#endif
+}
+
 /// f of each lane, for what has no SIMD formula.
 template <class F, class T, class A, class... More>
-FARRO_INLINE xsimd::batch<T, A> per_lane(const F& f, const xsimd::batch<T, A>& x, const More&... more) {
+FARRO_INLINE xsimd::batch<T, A> per_lane(const F& f, const xsimd::batch<T, A>& x,
+                                         const More&... more) {
   constexpr size_t lanes = xsimd::batch<T, A>::size;
   alignas(64) T in[1 + sizeof...(More)][lanes];
   size_t k = 0;

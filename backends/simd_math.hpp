@@ -1,63 +1,100 @@
 #pragma once
 
-/// The functions of math.hpp on SIMD packs.
+/// The functions of math.hpp on SIMD packs. Those of xsimd are taken where they are right to 4
+/// units in the last place and a lane's result does not depend on its neighbours; what differs from
+/// them is beside this header. Functions without a SIMD formula call the scalar library lane by
+/// lane.
+
+#include <limits>
 
 #include <farro/backends/simd.hpp>
+#include <farro/backends/simd_error.hpp>
+#include <farro/backends/simd_exp.hpp>
+#include <farro/backends/simd_trig.hpp>
 
 namespace farro::simd {
 
 template <class P>
 concept PackType = is_pack<P>;
 
-#define FARRO_FROM_XSIMD(f)          \
-  template <PackType P>              \
-  FARRO_INLINE P f(const P& x) {     \
-    return xsimd::f(x);              \
+#define FARRO_FROM_XSIMD(f)      \
+  template <PackType P>          \
+  FARRO_INLINE P f(const P& x) { \
+    return xsimd::f(x);          \
   }
-#define FARRO_PER_LANE(f)                                                        \
-  template <PackType P>                                                          \
-  FARRO_INLINE P f(const P& x) {                                                 \
-    return per_lane([](typename P::value_type v) { return scalar::f(v); }, x);      \
+// Without SSE 4.1 xsimd rounds through integers, which loses the sign of 0.
+#define FARRO_ROUNDING_FROM_XSIMD(f)           \
+  template <PackType P>                        \
+  FARRO_INLINE P f(const P& x) {               \
+    return xsimd::copysign(P(xsimd::f(x)), x); \
   }
-#define FARRO_PER_LANE2(f)                                                                                 \
-  template <PackType P>                                                                                    \
-  FARRO_INLINE P f(const P& x, const P& y) {                                                               \
-    return per_lane([](typename P::value_type v, typename P::value_type w) { return scalar::f(v, w); }, x, y); \
+#define FARRO_PER_LANE(f)                                                      \
+  template <PackType P>                                                        \
+  FARRO_INLINE P f(const P& x) {                                               \
+    return per_lane([](typename P::value_type v) { return scalar::f(v); }, x); \
+  }
+#define FARRO_PER_LANE2(f)                                                                         \
+  template <PackType P>                                                                            \
+  FARRO_INLINE P f(const P& x, const P& y) {                                                       \
+    return per_lane(                                                                               \
+        [](typename P::value_type v, typename P::value_type w) { return scalar::f(v, w); }, x, y); \
   }
 FARRO_FROM_XSIMD(abs)
 FARRO_FROM_XSIMD(sqrt)
-FARRO_FROM_XSIMD(floor)
-FARRO_FROM_XSIMD(ceil)
-FARRO_FROM_XSIMD(trunc)
-FARRO_FROM_XSIMD(exp)
-FARRO_FROM_XSIMD(exp2)
-FARRO_FROM_XSIMD(expm1)
-FARRO_FROM_XSIMD(log)
-FARRO_FROM_XSIMD(log1p)
-FARRO_FROM_XSIMD(log2)
-FARRO_FROM_XSIMD(log10)
+FARRO_ROUNDING_FROM_XSIMD(floor)
+FARRO_ROUNDING_FROM_XSIMD(ceil)
+FARRO_ROUNDING_FROM_XSIMD(trunc)
 FARRO_FROM_XSIMD(sinh)
-FARRO_FROM_XSIMD(cosh)
-FARRO_FROM_XSIMD(tanh)
-FARRO_FROM_XSIMD(erf)
-FARRO_PER_LANE(sin)
-FARRO_PER_LANE(cos)
-FARRO_PER_LANE(tan)
-FARRO_PER_LANE(asin)
-FARRO_PER_LANE(acos)
-FARRO_PER_LANE(atan)
-FARRO_PER_LANE(asinh)
-FARRO_PER_LANE(acosh)
-FARRO_PER_LANE(atanh)
+FARRO_FROM_XSIMD(asin)
+FARRO_FROM_XSIMD(acos)
+FARRO_FROM_XSIMD(atan)
+FARRO_FROM_XSIMD(asinh)
+FARRO_FROM_XSIMD(atanh)
 FARRO_PER_LANE2(pow)
 FARRO_PER_LANE2(atan2)
 FARRO_PER_LANE2(hypot)
 FARRO_PER_LANE2(fmod)
 FARRO_PER_LANE2(remainder)
 FARRO_PER_LANE2(floor_divide)
-FARRO_PER_LANE(erfc)  // xsimd 8.1 loses 4 digits of a double's where the result is small
 FARRO_PER_LANE(erfinv)
 FARRO_PER_LANE(lgamma)
+
+/// A logarithm f of what may be below the smallest normal number, where xsimd 8.1 errs for doubles.
+/// `step` is f(2^-54).
+template <class P, class F>
+FARRO_INLINE P logarithm(const P& x, typename P::value_type step, const F& f) {
+  using T = typename P::value_type;
+  if constexpr (std::is_same_v<T, float>) {
+    return f(x);
+  } else {
+    auto small = (x < P(std::numeric_limits<T>::min())) & (x > P(T(0)));
+    if (FARRO_LIKELY(!xsimd::any(small))) return f(x);
+    return f(P(xsimd::select(small, x * P(T(0x1p54)), x))) + xsimd::select(small, P(step), P(T(0)));
+  }
+}
+
+template <PackType P>
+FARRO_INLINE P log(const P& x) {
+  return logarithm(x, -37.429947750237046709, [](const P& v) { return xsimd::log(v); });
+}
+template <PackType P>
+FARRO_INLINE P log2(const P& x) {
+  return logarithm(x, -54, [](const P& v) { return xsimd::log2(v); });
+}
+template <PackType P>
+FARRO_INLINE P log10(const P& x) {
+  return logarithm(x, -16.255619765854984542, [](const P& v) { return xsimd::log10(v); });
+}
+template <PackType P>
+FARRO_INLINE P log1p(const P& x) {
+  return xsimd::select(x == P(0), x, xsimd::log1p(x));  // xsimd 8.1 loses the sign of 0
+}
+
+template <PackType P>
+FARRO_INLINE P acosh(const P& x) {
+  using T = typename P::value_type;
+  return xsimd::select(x < P(T(1)), P(std::numeric_limits<T>::quiet_NaN()), xsimd::acosh(x));
+}
 
 template <PackType P>
 FARRO_INLINE P copysign(const P& x, const P& y) {
@@ -67,7 +104,7 @@ FARRO_INLINE P copysign(const P& x, const P& y) {
 /// The quotient rounded towards 0.
 template <PackType P>
 FARRO_INLINE P trunc_divide(const P& x, const P& y) {
-  return xsimd::trunc(x / y);
+  return simd::trunc(P(x / y));
 }
 
 /// Ties to even.
@@ -77,6 +114,7 @@ FARRO_INLINE P round(const P& x) {
 }
 
 #undef FARRO_FROM_XSIMD
+#undef FARRO_ROUNDING_FROM_XSIMD
 #undef FARRO_PER_LANE
 #undef FARRO_PER_LANE2
 

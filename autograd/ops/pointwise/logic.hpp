@@ -72,7 +72,7 @@ struct LogicalXor : Pointwise<2> {
   static constexpr bool returns_bool = true;
   static constexpr bool differentiable = false;
   template <class T> FARRO_FUNCTION auto forward(T x, T z) const {
-    return (!(x == T(0))) ^ (!(z == T(0)));
+    return math::exclusive_or(!(x == T(0)), !(z == T(0)));
   }
 };
 
