@@ -6,6 +6,7 @@
 /// scripts/fit-simd-polynomials.
 
 #include <cmath>
+#include <utility>
 
 #include <farro/backends/simd_exp.hpp>
 

@@ -4,6 +4,7 @@
 #include <farro/backends/kernels/lanes.hpp>
 #include <farro/backends/kernels/philox_words.hpp>
 #include <farro/backends/launch.hpp>
+#include <farro/backends/simd_trig.hpp>
 
 #include <algorithm>
 #include <numeric>
@@ -38,7 +39,8 @@ void box_muller(const T* radius, const T* angle, int64_t pairs, T mean, T deviat
   alignas(64) T cosines[static_cast<size_t>(kPackSize<T>)], sines[static_cast<size_t>(kPackSize<T>)];
   for (int64_t j = 0; j < pairs; j += kPackSize<T>) {
     Pack<T> r = xsimd::sqrt(Pack<T>(T(-2)) * xsimd::log(Pack<T>::load_aligned(radius + j))) * Pack<T>(deviation);
-    auto [s, c] = xsimd::sincos(Pack<T>::load_aligned(angle + j) * Pack<T>(T(6.283185307179586)));
+    // xsimd's sincos would let a lane's neighbours decide how it is reduced.
+    auto [s, c] = simd::sincos_below_limit(Pack<T>(Pack<T>::load_aligned(angle + j) * Pack<T>(T(6.283185307179586))));
     (r * c + Pack<T>(mean)).store_aligned(cosines);
     (r * s + Pack<T>(mean)).store_aligned(sines);
     for (int64_t k = 0; k < std::min(kPackSize<T>, pairs - j); ++k) {

@@ -50,6 +50,18 @@ void check_everywhere(DType dtype, double bound, const auto& fill) {
 
 }  // namespace
 
+TEST_CASE("random: a normal number does not depend on how many are drawn", "[A20]") {
+  for (DType dtype : {kFloat32, kFloat64}) {
+    auto fill = [](const ArrayView& out) { fill_normal(out, kRandom, 0, 1); };
+    std::vector<double> many = filled({3000}, dtype, kSerial, fill).values();
+    for (int64_t n = 1; n < 200; ++n) {
+      std::vector<double> few = filled({n}, dtype, kSerial, fill).values();
+      INFO(name_of(dtype) << ", " << n);
+      CHECK(std::equal(few.begin(), few.end(), many.begin()));
+    }
+  }
+}
+
 TEST_CASE("random: element i is the same number on every host backend and in every layout", "[A20][M50]") {
   auto uniform = [](const ArrayView& out) { fill_uniform(out, kRandom, -2, 3); };
   auto normal = [](const ArrayView& out) { fill_normal(out, kRandom, 1, 2); };
