@@ -88,6 +88,15 @@ requires is_pack<P> FARRO_INLINE P cos(const P& x) {
   return with_large(x, angle.sine(), [](auto lane) { return scalar::cos(lane); });
 }
 
+/// sin(x) and cos(x) for |x| up to TrigConstants::limit.
+template <class P>
+requires is_pack<P> FARRO_INLINE std::pair<P, P> sincos_below_limit(const P& x) {
+  Angle<P> angle(x);
+  P sine = angle.sine();
+  angle.quadrant = angle.quadrant + typename Angle<P>::Integers(1);
+  return {sine, angle.sine()};
+}
+
 template <class P>
 requires is_pack<P> FARRO_INLINE P tan(const P& x) {
   Angle<P> angle(x);
