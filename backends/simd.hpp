@@ -46,6 +46,9 @@ inline constexpr int64_t pack_size = static_cast<int64_t>(sizeof(Pack<T>) / size
 
 namespace simd {
 
+template <class P>
+concept PackType = is_pack<P>;
+
 template <class T>
 FARRO_INLINE Pack<T> load(const T* from) {
   if constexpr (is_pack<Pack<T>>) {

@@ -60,16 +60,16 @@ FARRO_INLINE P erfc_tail(const P& unlimited) {
   return e.scale((e.rest + P(T(1))) * factor / (a + a + P(T(1))));
 }
 
-template <class P>
-requires is_pack<P> FARRO_INLINE P erf(const P& x) {
+template <PackType P>
+FARRO_INLINE P erf(const P& x) {
   P one(typename P::value_type(1)), size = xsimd::abs(x), y = erf_near_0(x);
   auto far = size > one;
   if (!xsimd::any(far)) return y;
   return xsimd::select(far, xsimd::copysign(P(one - erfc_tail(size)), x), y);
 }
 
-template <class P>
-requires is_pack<P> FARRO_INLINE P erfc(const P& x) {
+template <PackType P>
+FARRO_INLINE P erfc(const P& x) {
   using T = typename P::value_type;
   P size = xsimd::abs(x), tail = erfc_tail(size);
   P far = xsimd::select(x < P(T(0)), P(T(2)) - tail, tail);

@@ -111,14 +111,14 @@ FARRO_INLINE Exponential<P> exponential(const P& x, const P& low) {
   return e;
 }
 
-template <class P>
-requires is_pack<P> FARRO_INLINE P exp(const P& x) {
+template <PackType P>
+FARRO_INLINE P exp(const P& x) {
   Exponential<P> e = exponential(x, P(0));
   return e.scale(e.rest + P(1));
 }
 
-template <class P>
-requires is_pack<P> FARRO_INLINE P exp2(const P& x) {
+template <PackType P>
+FARRO_INLINE P exp2(const P& x) {
   using K = ExpConstants<typename P::value_type>;
   Exponential<P> e;
   e.shifted = x + P(K::rounder + K::bias);
@@ -126,8 +126,8 @@ requires is_pack<P> FARRO_INLINE P exp2(const P& x) {
   return e.scale(e.rest + P(1));
 }
 
-template <class P>
-requires is_pack<P> FARRO_INLINE P expm1(const P& x) {
+template <PackType P>
+FARRO_INLINE P expm1(const P& x) {
   using T = typename P::value_type;
   using K = ExpConstants<T>;
   Exponential<P> e = exponential(x, P(T(0)));
@@ -139,8 +139,8 @@ requires is_pack<P> FARRO_INLINE P expm1(const P& x) {
   return xsimd::select(x == P(T(0)), x, y);
 }
 
-template <class P>
-requires is_pack<P> FARRO_INLINE P tanh(const P& x) {
+template <PackType P>
+FARRO_INLINE P tanh(const P& x) {
   using T = typename P::value_type;
   constexpr T last = sizeof(T) == 4 ? 10 : 20;  // from here on the result is ±1
   P size = xsimd::abs(x);
@@ -150,8 +150,8 @@ requires is_pack<P> FARRO_INLINE P tanh(const P& x) {
   return xsimd::copysign(P(y / (y + P(T(2)))), x);
 }
 
-template <class P>
-requires is_pack<P> FARRO_INLINE P cosh(const P& x) {
+template <PackType P>
+FARRO_INLINE P cosh(const P& x) {
   using T = typename P::value_type;
   Exponential<P> e = exponential(P(xsimd::abs(x)), P(T(0)));
   e.shifted = e.shifted - P(T(1));

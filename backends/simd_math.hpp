@@ -14,9 +14,6 @@
 
 namespace farro::simd {
 
-template <class P>
-concept PackType = is_pack<P>;
-
 #define FARRO_FROM_XSIMD(f)      \
   template <PackType P>          \
   FARRO_INLINE P f(const P& x) { \

@@ -75,30 +75,30 @@ FARRO_INLINE P with_large(const P& x, const P& y, const F& f) {
                   y);
 }
 
-template <class P>
-requires is_pack<P> FARRO_INLINE P sin(const P& x) {
+template <PackType P>
+FARRO_INLINE P sin(const P& x) {
   P y = xsimd::select(x == P(0), x, Angle<P>(x).sine());  // keeps the sign of 0
   return with_large(x, y, [](auto lane) { return scalar::sin(lane); });
 }
 
-template <class P>
-requires is_pack<P> FARRO_INLINE P cos(const P& x) {
+template <PackType P>
+FARRO_INLINE P cos(const P& x) {
   Angle<P> angle(x);
   angle.quadrant = angle.quadrant + typename Angle<P>::Integers(1);
   return with_large(x, angle.sine(), [](auto lane) { return scalar::cos(lane); });
 }
 
 /// sin(x) and cos(x) for |x| up to TrigConstants::limit.
-template <class P>
-requires is_pack<P> FARRO_INLINE std::pair<P, P> sincos_below_limit(const P& x) {
+template <PackType P>
+FARRO_INLINE std::pair<P, P> sincos_below_limit(const P& x) {
   Angle<P> angle(x);
   P sine = angle.sine();
   angle.quadrant = angle.quadrant + typename Angle<P>::Integers(1);
   return {sine, angle.sine()};
 }
 
-template <class P>
-requires is_pack<P> FARRO_INLINE P tan(const P& x) {
+template <PackType P>
+FARRO_INLINE P tan(const P& x) {
   Angle<P> angle(x);
   auto odd = angle.odd();
   P y = xsimd::select(odd, -angle.cos, angle.sin) / xsimd::select(odd, angle.sin, angle.cos);
