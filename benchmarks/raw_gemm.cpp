@@ -3,7 +3,9 @@
 #include <farro/backends/blas.hpp>
 #include <farro/backends/one_thread.hpp>
 #include <farro/backends/onednn.hpp>
+#include <farro/backends/scratch.hpp>
 
+#include <algorithm>
 #include <memory>
 
 namespace farro::benchmarks {
@@ -11,10 +13,14 @@ namespace {
 
 template <class T>
 std::vector<Job> jobs_for(int64_t n, int threads) {
-  auto memory = std::make_shared<std::vector<T>>(3 * static_cast<size_t>(n * n), T(0.5));
+  // Aligned as a tensor's memory is: each matrix starts at a multiple of 64 bytes.
+  size_t stride = (static_cast<size_t>(n * n) * sizeof(T) + 63) / 64 * 64 / sizeof(T);
+  auto memory = std::make_shared<Scratch>(3 * stride * sizeof(T));
+  T *a = memory->as<T>(), *b = a + stride, *c = b + stride;
+  std::fill_n(a, 3 * stride, T(0.5));
   int side = static_cast<int>(n);
-  blas::Gemm<T> gemm{side, side, side, T(1), memory->data(), side, false, memory->data() + n * n, side, false,
-                     T(0), memory->data() + 2 * n * n, side};
+  blas::Gemm<T> gemm{side, side, side, T(1), a, side, false, b, side, false,
+                     T(0), c, side};
   auto on = [threads](auto call) -> Job {
     if (threads > 1) return call;
     return [call] {

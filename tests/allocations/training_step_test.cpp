@@ -1,0 +1,109 @@
+#include <sys/resource.h>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <cstdlib>
+#include <string>
+
+#include <farro/autograd/ops/factory.hpp>
+#include <farro/autograd/ops/pointwise.hpp>
+#include <farro/backends/memory.hpp>
+#include <farro/nn/nn.hpp>
+#include <farro/optim/adam.hpp>
+
+#include <allocations/count_allocations.hpp>
+
+using namespace farro;
+
+namespace {
+
+/// The network of the example train_fashion_mnist.
+struct Convolutional : nn::Module {
+  nn::Ref<nn::Conv2d> conv1{{.in_channels = 1, .out_channels = 32, .kernel_size = 3, .padding = 1}};
+  nn::Ref<nn::MaxPool2d> pool1{{.kernel_size = 2}};
+  nn::Ref<nn::Conv2d> conv2{
+      {.in_channels = 32, .out_channels = 64, .kernel_size = 3, .padding = 1}};
+  nn::Ref<nn::MaxPool2d> pool2{{.kernel_size = 2}};
+  nn::Ref<nn::Linear> fc1{{.in_features = 64 * 7 * 7, .out_features = 128}};
+  nn::Ref<nn::Dropout> dropout{{.p = 0.25}};
+  nn::Ref<nn::Linear> fc2{{.in_features = 128, .out_features = 10}};
+  FARRO_MEMBERS(Convolutional, conv1, pool1, conv2, pool2, fc1, dropout, fc2)
+
+  Tensor forward(const Tensor& image) {
+    Tensor x = pool1(relu(conv1(image)));
+    x = pool2(relu(conv2(x)));
+    return fc2(dropout(relu(fc1(x.flatten(1)))));
+  }
+};
+
+struct Dense : nn::Module {
+  nn::Ref<nn::Linear> fc1{{.in_features = 784, .out_features = 256}};
+  nn::Ref<nn::Linear> fc2{{.in_features = 256, .out_features = 128}};
+  nn::Ref<nn::Linear> fc3{{.in_features = 128, .out_features = 10}};
+  FARRO_MEMBERS(Dense, fc1, fc2, fc3)
+
+  Tensor forward(const Tensor& image) { return fc3(relu(fc2(relu(fc1(image.flatten(1)))))); }
+};
+
+struct Counts {
+  int64_t allocations = 0;  ///< calls of malloc and its kin
+  int64_t system = 0;       ///< requests of Farro's allocator to the system
+  int64_t faults = 0;       ///< pages that were touched first
+};
+
+Counts counts_now(Device device) {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return {testing::allocation_count(), memory_stats(device).system_allocations, usage.ru_minflt};
+}
+
+/// What some training steps cost once the first ones have filled every cache.
+template <class Network>
+Counts steady_steps(Device device) {
+  manual_seed(1);
+  Network network;
+  network.to(device);
+  optim::Adam adam(network.parameters(), {.lr = 1e-3});
+  Tensor image = randn({16, 1, 28, 28}, {.device = device}),
+         label = randint(0, 10, {16}, {.device = device});
+  auto step = [&] {
+    adam.zero_grad();
+    nn::functional::cross_entropy(network(image), label).backward();
+    adam.step();
+  };
+  for (int i = 0; i < 5; ++i) step();
+  Counts before = counts_now(device);
+  {
+    // FARRO_TRACE_ALLOCATIONS=1 shows who allocates.
+    std::optional<testing::TraceAllocations> trace;
+    if (std::getenv("FARRO_TRACE_ALLOCATIONS")) trace.emplace();
+    for (int i = 0; i < 3; ++i) step();
+  }
+  Counts after = counts_now(device);
+  return {after.allocations - before.allocations, after.system - before.system,
+          after.faults - before.faults};
+}
+
+template <class Network>
+void check_steady_steps() {
+  if (testing::allocation_count() < 0)
+    SKIP("allocations can't be counted here: not glibc, or a sanitizer");
+  for (const char* device : {"serial", "openmp"}) {
+    if (!is_available(device)) continue;
+    INFO(device);
+    Counts counts = steady_steps<Network>(Device(device));
+    CHECK(counts.allocations == 0);
+    CHECK(counts.system == 0);
+    CHECK(counts.faults == 0);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a steady training step of a dense network allocates nothing", "[P4]") {
+  check_steady_steps<Dense>();
+}
+
+TEST_CASE("a steady training step of a convolutional network allocates nothing", "[P4]") {
+  check_steady_steps<Convolutional>();
+}
