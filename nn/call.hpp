@@ -66,9 +66,22 @@ std::shared_ptr<Module> copy(const M& module) {
   }
 }
 
+/// The name of a class derived from another module class: as it is written, unless objects know better.
 template <class M>
-constexpr std::string_view class_name(std::string_view written) {
-  if constexpr (requires { M::kClassName; }) {
+std::string_view derived_class_name([[maybe_unused]] const M& module, std::string_view written) {
+  if constexpr (requires { module.current_class_name(written); }) {
+    return module.current_class_name(written);
+  } else {
+    return written;
+  }
+}
+
+/// The name of a class with members of its own. Instances of one template may have names that are not the template's.
+template <class M>
+std::string_view class_name(const M& module, std::string_view written) {
+  if constexpr (requires { module.current_class_name(written); }) {
+    return module.current_class_name(written);
+  } else if constexpr (requires { M::kClassName; }) {
     return M::kClassName;
   } else {
     return written;
@@ -219,15 +232,43 @@ Value call_values(M& module, const Args& args, const Kwargs& kwargs) {
   }
 }
 
+template <class R, class M, class... A>
+M declaring_class(R (M::*)(A...));
+
+/// A class that says itself how it is called with values, beside its forward: forward_values(args, kwargs) and
+/// current_forward_traits(). A class derived from it that has another forward does not.
+template <class M>
+concept ForwardsValues = PlainForward<M> && requires {
+  requires std::same_as<decltype(declaring_class(&M::forward)), decltype(declaring_class(&M::forward_values))>;
+};
+
 template <class M>
 Value call_erased(M& module, const Args& args, const Kwargs& kwargs) {
-  if constexpr (PlainForward<M>) {
+  if constexpr (ForwardsValues<M>) {
+    if (!module.may_have_hooks() || !module.has_call_hooks()) return module.forward_values(args, kwargs);
+    return module.call_with_hooks(args, kwargs,
+                                  [&](const Args& a, const Kwargs& k) { return module.forward_values(a, k); });
+  } else if constexpr (PlainForward<M>) {
     return call_values<M, std::tuple_size_v<ForwardArguments<M>>>(module, args, kwargs);
   } else if constexpr (requires(const Tensor& x) { module.forward(x); }) {
     if (args.size() != 1 || !kwargs.empty()) wrong_arguments(module.class_name(), args.size(), kwargs.size());
     return hooks::to_value(call(module, args.tensor(0)));
   } else {
     return module.Module::call(args, kwargs);
+  }
+}
+
+template <class M>
+ForwardTraits forward_traits([[maybe_unused]] M& module) {
+  if constexpr (ForwardsValues<M>) {
+    return module.current_forward_traits();
+  } else {
+    ForwardTraits traits;
+    if constexpr (PlainForward<M>) traits.positional = kPositional<ForwardArguments<M>>;
+    traits.maps_tensor = requires(const Tensor& x) {
+      { module.forward(x) } -> std::convertible_to<Tensor>;
+    };
+    return traits;
   }
 }
 
@@ -244,8 +285,9 @@ Tensor call_tensor(M& module, const Tensor& x) {
 
 /// Inside a module at namespace scope, after its members: FARRO_MEMBERS(Net, conv, fc, scale). Members that hold
 /// parameters, buffers, modules or tensors are named; other data is not. A module without such members names itself only.
-#define FARRO_MEMBERS(Class, ...)                \
-  FARRO_FIELDS(Class __VA_OPT__(, ) __VA_ARGS__) \
+#define FARRO_MEMBERS(Class, ...)                                                                          \
+  FARRO_FIELDS(Class __VA_OPT__(, ) __VA_ARGS__)                                                           \
+  std::string_view class_name() const override { return ::farro::nn::detail::class_name(*this, #Class); } \
   FARRO_MODULE_FUNCTIONS(Class)
 
 /// The same for a class derived from another module class: its members come after those of Base.
@@ -256,11 +298,13 @@ Tensor call_tensor(M& module, const Tensor& x) {
                                    ::boost::hana::make_tuple(FARRO_FOR_EACH(FARRO_FIELD, Class, __VA_ARGS__))); \
     }                                                                                                  \
   };                                                                                                   \
+  std::string_view class_name() const override {                                                       \
+    return ::farro::nn::detail::derived_class_name(*this, #Class);                                     \
+  }                                                                                                    \
   FARRO_MODULE_FUNCTIONS(Class)
 
 #define FARRO_MODULE_FUNCTIONS(Class)                                                                              \
   [[no_unique_address]] ::farro::nn::detail::Declared<Class> farro_declared_{this};                                \
-  std::string_view class_name() const override { return ::farro::nn::detail::class_name<Class>(#Class); }          \
   void visit_declared(const ::farro::nn::MemberVisitor& visit) override {                                          \
     ::farro::nn::detail::visit_declared<Class>(*this, visit);                                                      \
   }                                                                                                                \
@@ -270,6 +314,9 @@ Tensor call_tensor(M& module, const Tensor& x) {
   }                                                                                                                \
   ::farro::Tensor call_tensor(const ::farro::Tensor& x) override {                                                 \
     return ::farro::nn::detail::call_tensor<Class>(*this, x);                                                      \
+  }                                                                                                                \
+  ::farro::nn::ForwardTraits forward_traits() override {                                                           \
+    return ::farro::nn::detail::forward_traits<Class>(*this);                                                      \
   }                                                                                                                \
   template <class FarroSelf = Class, class... FarroArgs>                                                           \
   auto operator()(FarroArgs&&... arguments) {                                                                      \

@@ -1,7 +1,7 @@
 #include <unordered_map>
 
 #include <farro/autograd/ops/copy.hpp>
-#include <farro/nn/module.hpp>
+#include <farro/nn/registered.hpp>
 
 namespace farro::nn {
 namespace {
@@ -32,7 +32,8 @@ class Cloner {
         }
       } else {
         Tensor& slot = member.tensor();
-        slot = tensor(slot, member.name);
+        // What was computed of the original's parameters is computed anew of the copy's at its next call.
+        slot = member.is_computed() ? fresh(slot) : tensor(slot, member.name);
       }
     });
   }
@@ -59,6 +60,7 @@ class Cloner {
   }
 
   static Tensor fresh(const Tensor& original) {
+    if (is_uninitialized(original)) return detail::uninitialized(original.device(), original.dtype());
     NoGrad guard;
     return original.detach().clone();
   }

@@ -8,21 +8,6 @@ namespace {
 
 using Kind = Member::Kind;
 
-/// Puts other's elements behind the same tensor: its identity, hooks and gradient stay.
-void take_data(const Tensor& tensor, const Tensor& other) {
-  TensorImpl& to = *tensor.impl();
-  TensorImpl& from = *other.impl();
-  // What was saved for a backward must be seen to have changed.
-  if (to.storage && from.storage) {
-    while (from.storage->version() <= to.storage->version()) from.storage->bump_version();
-  }
-  to.array = from.array;
-  to.numel = from.numel;
-  to.contiguous = from.contiguous;
-  to.storage = from.storage;
-  to.uninitialized = from.uninitialized;
-}
-
 /// All distinct tensors of a module with what f makes of them, before anything is changed.
 class Conversion {
  public:
@@ -41,7 +26,7 @@ class Conversion {
   /// Throws nothing that could leave a part undone.
   void commit() {
     for (auto& [tensor, converted] : parameters_) {
-      if (!converted.is_same(tensor)) take_data(tensor, converted);
+      if (!converted.is_same(tensor)) detail::take_data(tensor, converted);
     }
     for (auto& [owner, converted] : gradients_) owner.impl()->make_meta().grad = converted;
     for (Module* module : modules_) {
@@ -78,17 +63,6 @@ class Conversion {
   std::vector<std::pair<Tensor, Tensor>> gradients_;
 };
 
-Tensor converted(const Tensor& tensor, Device device, DType dtype) {
-  if (!tensor.impl()->uninitialized) return tensor.to(device, dtype);
-  if (tensor.device() == device && tensor.dtype() == dtype) return tensor;
-  IntrusivePtr<TensorImpl> impl(new TensorImpl);
-  impl->array = tensor.impl()->array;
-  impl->array.device = device;
-  impl->array.dtype = dtype;
-  impl->uninitialized = true;
-  return Tensor(std::move(impl));
-}
-
 void check_floating(DType dtype) {
   if (!is_floating_point(dtype)) {
     fail<TypeError>("to", "expected a floating-point dtype, got {}; type() converts to any", name_of(dtype));
@@ -106,17 +80,17 @@ Module& Module::_apply(const std::function<Tensor(const Tensor&)>& f) {
 }
 
 Module& Module::to(Device device) {
-  return _apply([=](const Tensor& t) { return converted(t, device, t.dtype()); });
+  return _apply([=](const Tensor& t) { return t.to(device); });
 }
 
 Module& Module::to(DType dtype) {
   check_floating(dtype);
-  return _apply([=](const Tensor& t) { return converted(t, t.device(), t.is_floating_point() ? dtype : t.dtype()); });
+  return _apply([=](const Tensor& t) { return t.is_floating_point() ? t.to(dtype) : t; });
 }
 
 Module& Module::to(Device device, DType dtype) {
   check_floating(dtype);
-  return _apply([=](const Tensor& t) { return converted(t, device, t.is_floating_point() ? dtype : t.dtype()); });
+  return _apply([=](const Tensor& t) { return t.to(device, t.is_floating_point() ? dtype : t.dtype()); });
 }
 
 Module& Module::cpu() { return to(Device()); }
@@ -124,7 +98,7 @@ Module& Module::cuda(int index) { return to(Device(fmt::format("cuda:{}", index)
 Module& Module::xpu(int index) { return to(Device(fmt::format("xpu:{}", index))); }
 
 Module& Module::type(DType dtype) {
-  return _apply([=](const Tensor& t) { return converted(t, t.device(), dtype); });
+  return _apply([=](const Tensor& t) { return t.to(dtype); });
 }
 
 }  // namespace farro::nn

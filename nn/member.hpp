@@ -20,12 +20,17 @@ struct ChildAccess {
   bool (*set)(void* member, const std::shared_ptr<Module>& module);
 };
 
-/// One member of a module, declared or registered by name, seen without its type.
+/// One member of a module, declared or registered by name, seen without its type. A parameter's place may hold what was
+/// computed of other parameters (see utils/parametrize.hpp): it is a plain tensor then.
 class Member {
  public:
   enum class Kind { Parameter, Buffer, Child, Tensor };
 
-  Member(std::string_view name, nn::Parameter& member) : name(name), kind(Kind::Parameter), object_(&member) {}
+  Member(std::string_view name, nn::Parameter& member)
+      : name(name),
+        kind(member.defined() && !member.impl()->is_parameter ? Kind::Tensor : Kind::Parameter),
+        object_(&member),
+        in_parameter_(true) {}
   Member(std::string_view name, nn::Buffer& member) : name(name), kind(Kind::Buffer), object_(&member) {}
   Member(std::string_view name, farro::Tensor& member) : name(name), kind(Kind::Tensor), object_(&member) {}
   Member(std::string_view name, void* member, const ChildAccess& access)
@@ -35,7 +40,7 @@ class Member {
   nn::Buffer& buffer() const { return *static_cast<nn::Buffer*>(object_); }
   /// Of a parameter, buffer or plain tensor.
   farro::Tensor& tensor() const {
-    if (kind == Kind::Parameter) return parameter();
+    if (in_parameter_) return parameter();
     if (kind == Kind::Buffer) return buffer();
     return *static_cast<farro::Tensor*>(object_);
   }
@@ -43,11 +48,17 @@ class Member {
   std::shared_ptr<Module> shared_child() const { return access_->share(object_); }
   bool set_child(const std::shared_ptr<Module>& module) const { return access_->set(object_, module); }
 
+  /// A parameter's place that holds a computed tensor.
+  bool is_computed() const { return in_parameter_ && kind == Kind::Tensor; }
+  /// A parameter's place, whatever it holds.
+  bool is_parameter_place() const { return in_parameter_; }
+
   std::string_view name;
   Kind kind;
 
  private:
   void* object_;
+  bool in_parameter_ = false;
   const ChildAccess* access_ = nullptr;
 };
 

@@ -53,6 +53,8 @@ Module::Registered& Module::registered() {
 
 Module::Children& Module::registered_children() { return registered().children; }
 
+Named<Parameter>& Module::registered_parameters() { return registered().parameters; }
+
 void Module::append_child(std::string name, std::shared_ptr<Module> module) {
   module = detail::registered_module(*this, name, std::move(module));
   registered().children.emplace_back(std::move(name), std::move(module));
@@ -63,6 +65,19 @@ void Module::append_child(std::string name, std::shared_ptr<Module> module) {
 hooks::ModuleHooks& Module::own_hooks() {
   if (!hooks_) hooks_ = std::make_unique<hooks::ModuleHooks>();
   return *hooks_;
+}
+
+void Module::remove_hook(uint64_t id) {
+  if (!hooks_) return;
+  hooks_->forward_pre.remove(id);
+  hooks_->forward.remove(id);
+  hooks_->full_backward_pre.remove(id);
+  hooks_->full_backward.remove(id);
+  hooks_->backward.remove(id);
+  hooks_->state_dict_pre.remove(id);
+  hooks_->state_dict.remove(id);
+  hooks_->load_pre.remove(id);
+  hooks_->load.remove(id);
 }
 
 const std::shared_ptr<Module*>& Module::life_token() {
@@ -90,12 +105,18 @@ void Module::check_backward_kind(bool full) const {
 
 // Registration.
 
-namespace {
+namespace detail {
 
 void check_spelling(const char* operation, std::string_view name) {
   if (name.empty()) fail<KeyError>(operation, "a name must not be empty");
   if (name.find('.') != name.npos) fail<KeyError>(operation, "name \"{}\" must not contain \".\"", name);
 }
+
+}  // namespace detail
+
+using detail::check_spelling;
+
+namespace {
 
 void check_leaf(const char* operation, const std::string& name, const Tensor& parameter) {
   if (parameter.defined() && parameter.grad_fn()) {

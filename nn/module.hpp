@@ -68,6 +68,12 @@ struct Attribute {
   bool is_null() const { return !tensor.defined() && !module; }
 };
 
+/// What a class' forward takes and returns, as far as it is written there.
+struct ForwardTraits {
+  size_t positional = 0;     ///< arguments without the named options; 0 if it is not known
+  bool maps_tensor = false;  ///< takes a tensor and returns one
+};
+
 template <class T>
 using Named = std::vector<std::pair<std::string, T>>;
 
@@ -93,6 +99,7 @@ class Module {
   /// Calls the module with one tensor for one tensor.
   virtual Tensor call_tensor(const Tensor& x) { return call({x}).tensor(); }
   Tensor operator()(const Tensor& x) { return call_tensor(x); }
+  virtual ForwardTraits forward_traits() { return {}; }
 
   // What a class may say of itself.
   /// What stands between the parentheses when it is printed.
@@ -106,6 +113,8 @@ class Module {
   virtual void set_extra_state(const Tensor& state);
   /// Changes the entries under the prefix before they are loaded, if an older version of the class saved them.
   virtual void upgrade_state(StateDict&, const std::string& /*prefix*/, std::optional<int64_t> /*version*/) {}
+  /// Told once load_state_dict has set what is in this module and below.
+  virtual void state_loaded() {}
 
   // Registration by name. KeyError for an empty name, one with a ".", or one that is taken by another kind of member or
   // by a declared one.
@@ -233,6 +242,9 @@ class Module {
   RemovableHandle register_load_state_dict_post_hook(F hook) {
     return own_hooks().load.add(hooks::make_plain_hook<Module&, LoadResult&>(std::move(hook)));
   }
+  /// Removes the hook with a handle's id from this module. A handle removes it from the module that it was registered
+  /// in; a clone has the same hooks, with the same ids, in lists of its own.
+  void remove_hook(uint64_t id);
 
   // For call.hpp.
   /// True where a call may have hooks to run.
@@ -247,6 +259,7 @@ class Module {
   using Children = std::vector<std::pair<std::string, std::shared_ptr<Module>>>;
   /// What was registered by name, for containers.
   Children& registered_children();
+  Named<Parameter>& registered_parameters();
   /// As register_module, without looking at the name.
   void append_child(std::string name, std::shared_ptr<Module> module);
 

@@ -9,5 +9,9 @@
 #include <farro/nn/layers/normalization.hpp>
 #include <farro/nn/layers/pooling.hpp>
 #include <farro/nn/module.hpp>
+#include <farro/nn/module_dict.hpp>
+#include <farro/nn/module_list.hpp>
+#include <farro/nn/parameter_dict.hpp>
+#include <farro/nn/parameter_list.hpp>
 #include <farro/nn/sequential.hpp>
 #include <farro/nn/summary.hpp>

@@ -1,12 +1,15 @@
+#include <farro/nn/print.hpp>
+
 #include <algorithm>
 #include <ostream>
 
 #include <farro/nn/module.hpp>
 
 namespace farro::nn {
+namespace detail {
 namespace {
 
-thread_local std::vector<const Module*> printing;  // those whose text is being made, to end on cycles
+thread_local std::vector<const Module*> in_print;
 
 void append_indented(std::string& text, std::string_view block) {
   text += "\n  ";
@@ -18,24 +21,35 @@ void append_indented(std::string& text, std::string_view block) {
 
 }  // namespace
 
+Printing::Printing(const Module* module) : again_(std::ranges::count(in_print, module) > 0) {
+  in_print.push_back(module);
+}
+
+Printing::~Printing() { in_print.pop_back(); }
+
+std::string repr_again(std::string_view name) { return std::string(name) + "(...)"; }
+
+std::string repr_block(std::string_view name, std::string_view extra,
+                       const std::vector<std::string>& entries) {
+  std::string text = std::string(name) + "(";
+  if (entries.empty() && extra.find('\n') == extra.npos) return text + std::string(extra) + ")";
+  if (!extra.empty()) append_indented(text, extra);
+  for (const std::string& entry : entries) append_indented(text, entry);
+  return text + "\n)";
+}
+
+}  // namespace detail
+
 std::string Module::repr() const {
-  std::string name(class_name());
-  if (std::ranges::count(printing, this) > 0) return name + "(...)";
-  printing.push_back(this);
-  struct Pop {
-    ~Pop() { printing.pop_back(); }
-  } pop;
-  std::string extra = extra_repr();
-  std::string children;
+  detail::Printing printing(this);
+  if (printing.again()) return detail::repr_again(class_name());
+  std::vector<std::string> children;
   const_cast<Module*>(this)->visit_members([&](const Member& member) {
     if (member.kind != Member::Kind::Child) return;
     Module* child = member.child();
-    append_indented(children, fmt::format("({}): {}", member.name, child ? child->repr() : "None"));
+    children.push_back(fmt::format("({}): {}", member.name, child ? child->repr() : "None"));
   });
-  if (children.empty() && extra.find('\n') == extra.npos) return name + "(" + extra + ")";
-  std::string lines;
-  if (!extra.empty()) append_indented(lines, extra);
-  return name + "(" + lines + children + "\n)";
+  return detail::repr_block(class_name(), extra_repr(), children);
 }
 
 std::ostream& operator<<(std::ostream& out, const Module& module) { return out << module.repr(); }

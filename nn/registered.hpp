@@ -44,6 +44,14 @@ bool erase_entry(Entries& entries, std::string_view name) {
   return true;
 }
 
+/// KeyError for a name that is empty or has a ".".
+void check_spelling(const char* operation, std::string_view name);
+
+/// Puts other's elements behind the same tensor: its identity, hooks and gradient stay.
+void take_data(const Tensor& tensor, const Tensor& other);
+/// A tensor without a shape.
+Tensor uninitialized(std::optional<Device> device, std::optional<DType> dtype);
+
 /// What the registration hooks, if any, make of a member that is to be registered.
 Parameter registered_parameter(Module& owner, const std::string& name, Parameter parameter);
 Tensor registered_buffer(Module& owner, const std::string& name, Tensor buffer);

@@ -2,100 +2,116 @@
 
 #include <algorithm>
 
+#include <farro/nn/positions.hpp>
+
 namespace farro::nn {
 
 Sequential::Sequential(std::initializer_list<NamedModule> modules) {
   for (const auto& [name, module] : modules) register_module(name, module);
 }
 
+Module& Sequential::at(size_t position) {
+  auto& [name, module] = registered_children()[position];
+  if (FARRO_UNLIKELY(!module)) fail<ValueError>("Sequential", "module \"{}\" is null", name);
+  return *module;
+}
+
 Tensor Sequential::forward(const Tensor& x) {
-  auto& modules = registered_children();
-  if (modules.empty()) return x;
+  size_t n = size();
   Tensor y = x;
-  for (auto& entry : modules) {
-    if (FARRO_UNLIKELY(!entry.second)) fail<ValueError>("Sequential", "module \"{}\" is null", entry.first);
-    y = entry.second->call_tensor(y);
+  for (size_t i = 0; i < n; ++i) {
+    Module& module = at(i);
+    if (FARRO_UNLIKELY(!module.forward_traits().maps_tensor)) return from(i, y).tensor();
+    y = module.call_tensor(y);
   }
   return y;
 }
 
-size_t Sequential::size() { return registered_children().size(); }
-
-size_t Sequential::wrapped(const char* operation, int64_t position, size_t count) {
-  auto n = static_cast<int64_t>(count);
-  if (position < -n || position >= n) {
-    fail<IndexError>(operation, "expected a position from {} to {}, got {}", -n, n - 1, position);
+Value Sequential::forward_values(const Args& args, const Kwargs& kwargs) {
+  if (empty()) {
+    if (args.size() != 1 || !kwargs.empty()) {
+      detail::wrong_arguments(class_name(), args.size(), kwargs.size());
+    }
+    return args[0];
   }
-  return static_cast<size_t>(position < 0 ? position + n : position);
+  return from(1, at(0).call(args, kwargs));
 }
 
-Ref<Module> Sequential::operator[](int64_t position) {
-  auto& modules = registered_children();
-  return modules[wrapped("Sequential", position, modules.size())].second;
+Value Sequential::from(size_t position, Value value) {
+  for (size_t n = size(); position < n; ++position) {
+    Module& module = at(position);
+    ForwardTraits traits = module.forward_traits();
+    if (value.is_tensor() && traits.maps_tensor) {
+      value = module.call_tensor(value.tensor());
+    } else if (value.is_list() && traits.positional != 1) {
+      value = module.call(Args(value.list()));
+    } else {
+      value = module.call(Args{value});
+    }
+  }
+  return value;
 }
 
-Sequential Sequential::slice(std::optional<int64_t> start, std::optional<int64_t> stop, int64_t step) {
-  if (step < 1) fail<ValueError>("slice", "expected a step of at least 1, got {}", step);
-  auto& modules = registered_children();
-  auto n = static_cast<int64_t>(modules.size());
-  auto bound = [n](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + n : i, 0, n); };
+ForwardTraits Sequential::current_forward_traits() {
+  ForwardTraits traits{.positional = 1, .maps_tensor = true};
+  for (size_t i = 0; i < size(); ++i) {
+    const auto& module = registered_children()[i].second;
+    if (!module) continue;
+    ForwardTraits of_module = module->forward_traits();
+    if (i == 0) traits.positional = of_module.positional;
+    traits.maps_tensor = traits.maps_tensor && of_module.maps_tensor;
+  }
+  return traits;
+}
+
+Sequential Sequential::slice(std::optional<int64_t> start, std::optional<int64_t> stop,
+                             int64_t step) {
   Sequential result;
-  for (int64_t i = bound(start.value_or(0)); i < bound(stop.value_or(n)); i += step) {
-    const auto& [name, module] = modules[static_cast<size_t>(i)];
+  for (size_t i : detail::sliced_positions(start, stop, step, size())) {
+    const auto& [name, module] = registered_children()[i];
     result.append_child(name, module);
   }
   return result;
 }
 
 Sequential& Sequential::append(Ref<Module> module) {
-  auto& modules = registered_children();
-  // A slice keeps its names: the next number need not be free.
-  size_t number = modules.size();
-  std::string name = std::to_string(number);
-  while (std::ranges::count(modules, name, &Children::value_type::first) > 0) name = std::to_string(++number);
-  append_child(std::move(name), module.shared());
+  append_last(module);
   return *this;
 }
 
-Sequential& Sequential::extend(Sequential& other) {
-  Children modules = other.registered_children();
-  for (auto& entry : modules) append(entry.second);
+Sequential& Sequential::extend(ModuleSequence& other) {
+  return extend({other.begin(), other.end()});
+}
+
+Sequential& Sequential::extend(std::vector<Ref<Module>> modules) {
+  append_all(std::move(modules));
   return *this;
 }
 
 Sequential& Sequential::insert(int64_t position, Ref<Module> module) {
-  auto& modules = registered_children();
-  size_t at = wrapped("insert", position, modules.size() + 1);
-  if (position < 0) at = wrapped("insert", position, modules.size());
-  append_child("", module.shared());
-  std::rotate(modules.begin() + static_cast<int64_t>(at), modules.end() - 1, modules.end());
-  renumber();
+  insert_at(position, module);
   return *this;
 }
 
-Ref<Module> Sequential::pop(int64_t position) {
-  auto& modules = registered_children();
-  size_t at = wrapped("pop", position, modules.size());
-  Ref<Module> module = modules[at].second;
-  modules.erase(modules.begin() + static_cast<int64_t>(at));
-  renumber();
-  return module;
-}
-
-void Sequential::set(int64_t position, Ref<Module> module) {
-  auto& modules = registered_children();
-  set_attr(std::string(modules[wrapped("set", position, modules.size())].first), module);
-}
-
-void Sequential::renumber() {
-  auto& modules = registered_children();
-  for (size_t i = 0; i < modules.size(); ++i) modules[i].first = std::to_string(i);
+Sequential& Sequential::operator*=(int64_t times) {
+  if (times < 1)
+    fail<ValueError>("Sequential", "expected to be repeated at least once, got {}", times);
+  std::vector<Ref<Module>> once = all();
+  for (int64_t i = 1; i < times; ++i) append_all(once);
+  return *this;
 }
 
 Sequential operator+(Sequential& a, Sequential& b) {
   Sequential result;
   result.extend(a);
   result.extend(b);
+  return result;
+}
+
+Sequential operator*(Sequential& net, int64_t times) {
+  Sequential result;
+  result.extend(net);
+  result *= times;
   return result;
 }
 

@@ -57,7 +57,7 @@ class StateSaver {
     }
     state.versions[path_of(prefix)] = module.state_version();
     for (const Member& member : saved_members(module)) {
-      state.append(prefix + std::string(member.name), keep_vars_ ? member.tensor() : detached(member.tensor()));
+      state.append(prefix + std::string(member.name), keep_vars_ ? member.tensor() : member.tensor().detach());
     }
     if (auto extra = module.get_extra_state()) state.append(prefix + kExtraState, *extra);
     for (const auto& [name, child] : all_children(module)) {
@@ -72,8 +72,6 @@ class StateSaver {
   StateDict state;
 
  private:
-  static Tensor detached(const Tensor& tensor) { return tensor.impl()->uninitialized ? tensor : tensor.detach(); }
-
   bool keep_vars_;
   std::vector<Module*> above_;
 };
@@ -89,6 +87,7 @@ class StateLoader {
       result_with_rest();
       check();
       commit();
+      tell_modules();
       return std::move(result_);
     }
     Backup backup(*this);
@@ -97,6 +96,7 @@ class StateLoader {
     result_with_rest();
     check();
     backup.forget();
+    tell_modules();
     return std::move(result_);
   }
 
@@ -127,14 +127,22 @@ class StateLoader {
       }
       if (loader.options_.assign) return;
       for (const Copy& copy : loader.copies_) {
-        elements_.emplace_back(copy.member.tensor(), copy.member.tensor().clone());
+        const Tensor& tensor = copy.member.tensor();
+        elements_.emplace_back(tensor, is_uninitialized(tensor) ? detail::uninitialized(tensor.device(), tensor.dtype())
+                                                                : tensor.clone());
       }
     }
     ~Backup() {
       if (forgotten_) return;
       NoGrad guard;
       for (auto& [member, tensor] : slots_) put(member, tensor);
-      for (auto& [tensor, elements] : elements_) tensor.copy_(elements);
+      for (auto& [tensor, elements] : elements_) {
+        if (is_uninitialized(elements)) {
+          detail::take_data(tensor, elements);
+        } else {
+          tensor.copy_(elements);
+        }
+      }
     }
     void forget() { forgotten_ = true; }
 
@@ -184,6 +192,15 @@ class StateLoader {
     const Tensor* source = local.find(key);
     if (!source) {
       missing_.push_back(std::move(key));
+      return;
+    }
+    if (is_uninitialized(*source) && !is_uninitialized(member.tensor())) {
+      errors_.push_back(fmt::format("{}: expected shape {}, got an uninitialized tensor of a lazy module", key,
+                                    to_string(member.tensor().sizes())));
+      return;
+    }
+    if (is_uninitialized(member.tensor())) {
+      if (!is_uninitialized(*source)) copies_.push_back({member, *source});
       return;
     }
     const Dims& wanted = member.tensor().sizes();
@@ -257,9 +274,17 @@ class StateLoader {
     if (options_.assign) {
       assign();
     } else {
-      for (const Copy& copy : copies_) copy.member.tensor().copy_(copy.source);
+      for (const Copy& copy : copies_) {
+        const Tensor& tensor = copy.member.tensor();
+        if (is_uninitialized(tensor)) materialize(tensor, copy.source.sizes());
+        tensor.copy_(copy.source);
+      }
     }
     for (const Extra& extra : extras_) extra.module->set_extra_state(extra.state);
+  }
+
+  void tell_modules() {
+    for (Module* module : root_.modules()) module->state_loaded();
   }
 
   /// Adopts the given tensors; whatever was tied to a replaced one is tied to its successor.

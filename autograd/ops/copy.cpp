@@ -56,6 +56,11 @@ bool overlaps_shifted(const Tensor& a, const Tensor& b) {
 
 Tensor to(const Tensor& x, Device device, DType dtype) {
   if (x.device() == device && x.dtype() == dtype) return x;
+  if (x.impl()->uninitialized) {
+    Tensor out = empty({0}, dtype, device);
+    out.impl()->uninitialized = true;
+    return out;
+  }
   Tensor out = empty(x.sizes(), dtype, device);
   kernels::copy(out.array(), x.array());
   return record("ToCopyBackward", out, {x}, {},
