@@ -9,8 +9,8 @@
 ///       static constexpr const char* name = "tanh";
 ///       static constexpr Uses uses = {kOutput};               // what the gradient of input 0 reads besides dy
 ///       static constexpr Domain domain = {-3, 3};             // where tests sample each input
-///       template <class T> FARRO_FUNCTION T forward(T x) const { return math::tanh(x); }
-///       template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T y) const { return dy * (T(1) - y * y); }
+///       template <class T> FARRO_FORMULA T forward(T x) const { return math::tanh(x); }
+///       template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T y) const { return dy * (T(1) - y * y); }
 ///     };
 ///     inline Tensor tanh(const Tensor& x) { return pointwise(Tanh{}, x); }
 ///

@@ -1,10 +1,14 @@
 #pragma once
 
 /// Function and inlining attributes. FARRO_FUNCTION marks what may run inside a kernel on any backend.
+/// FARRO_FORMULA marks templates that do so for numbers and that the host also calls with SIMD packs: CUDA's compiler
+/// refuses packs in functions marked for the device, but makes no device code of a constexpr function that no kernel calls.
 #if defined(__CUDACC__) || defined(__HIPCC__)
 #define FARRO_FUNCTION __host__ __device__
+#define FARRO_FORMULA constexpr
 #else
 #define FARRO_FUNCTION
+#define FARRO_FORMULA
 #endif
 
 #define FARRO_INLINE inline __attribute__((always_inline))

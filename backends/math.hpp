@@ -27,13 +27,13 @@ namespace lookup {
 #define FARRO_LOOKUP_UNARY(f)             \
   void f() = delete;                      \
   template <class T>                      \
-  FARRO_FUNCTION T call_##f(const T& x) { \
+  FARRO_FORMULA T call_##f(const T& x) { \
     return f(x);                          \
   }
 #define FARRO_LOOKUP_BINARY(f)                        \
   void f() = delete;                                  \
   template <class T>                                  \
-  FARRO_FUNCTION T call_##f(const T& x, const T& y) { \
+  FARRO_FORMULA T call_##f(const T& x, const T& y) { \
     return f(x, y);                                   \
   }
 FARRO_UNARY_LIST(FARRO_LOOKUP_UNARY)
@@ -49,11 +49,11 @@ FARRO_LOOKUP_BINARY(minimum)
 void isnan() = delete;
 void polygamma() = delete;
 template <class T>
-FARRO_FUNCTION auto call_isnan(const T& x) {
+FARRO_FORMULA auto call_isnan(const T& x) {
   return isnan(x);
 }
 template <class T>
-FARRO_FUNCTION T call_polygamma(int order, const T& x) {
+FARRO_FORMULA T call_polygamma(int order, const T& x) {
   return polygamma(order, x);
 }
 
@@ -65,7 +65,7 @@ inline constexpr bool is_plain = is_pack<T> || std::is_arithmetic_v<T>;
 
 #define FARRO_MATH_UNARY(f)                         \
   template <class T>                                \
-  FARRO_FUNCTION inline T f(const T& x) {           \
+  FARRO_FORMULA inline T f(const T& x) {           \
     if constexpr (is_pack<T>) {                     \
       return simd::f(x);                            \
     } else if constexpr (std::is_arithmetic_v<T>) { \
@@ -76,7 +76,7 @@ inline constexpr bool is_plain = is_pack<T> || std::is_arithmetic_v<T>;
   }
 #define FARRO_MATH_BINARY(f)                          \
   template <class T>                                  \
-  FARRO_FUNCTION inline T f(const T& x, const T& y) { \
+  FARRO_FORMULA inline T f(const T& x, const T& y) { \
     if constexpr (is_pack<T>) {                       \
       return simd::f(x, y);                           \
     } else if constexpr (std::is_arithmetic_v<T>) {   \
@@ -94,7 +94,7 @@ FARRO_BINARY_LIST(FARRO_MATH_BINARY)
 
 /// 1 / sqrt(x), of full accuracy.
 template <class T>
-FARRO_FUNCTION inline T rsqrt(const T& x) {
+FARRO_FORMULA inline T rsqrt(const T& x) {
   if constexpr (is_plain<T>) {
     return T(1) / math::sqrt(x);
   } else {
@@ -104,7 +104,7 @@ FARRO_FUNCTION inline T rsqrt(const T& x) {
 
 /// True for NaN; a mask for packs.
 template <class T>
-FARRO_FUNCTION inline auto isnan(const T& x) {
+FARRO_FORMULA inline auto isnan(const T& x) {
   if constexpr (is_plain<T>) {
     return !(x == x);  // xsimd 8's != is false for NaN
   } else {
@@ -114,18 +114,18 @@ FARRO_FUNCTION inline auto isnan(const T& x) {
 
 /// True where exactly one of two conditions is. (xsimd 8.1's ^ of the masks of 512-bit packs is wrong.)
 template <class M>
-FARRO_FUNCTION inline M exclusive_or(const M& a, const M& b) {
+FARRO_FORMULA inline M exclusive_or(const M& a, const M& b) {
   return M((a | b) & !(a & b));
 }
 
 /// Neither infinite nor NaN.
 template <class T>
-FARRO_FUNCTION inline auto is_finite(const T& x) {
+FARRO_FORMULA inline auto is_finite(const T& x) {
   return x - x == T(0);
 }
 
 template <class T>
-FARRO_FUNCTION inline auto is_infinite(const T& x) {
+FARRO_FORMULA inline auto is_infinite(const T& x) {
   if constexpr (std::is_integral_v<T>) {
     return false;
   } else {
@@ -135,7 +135,7 @@ FARRO_FUNCTION inline auto is_infinite(const T& x) {
 
 /// -1, 0 or 1; NaN for NaN.
 template <class T>
-FARRO_FUNCTION inline T sign(const T& x) {
+FARRO_FORMULA inline T sign(const T& x) {
   if constexpr (is_plain<T>) {
     return select(x > T(0), T(1), select(x < T(0), T(-1), x));
   } else {
@@ -145,7 +145,7 @@ FARRO_FUNCTION inline T sign(const T& x) {
 
 /// The larger one; NaN if one is NaN.
 template <class T>
-FARRO_FUNCTION inline T maximum(const T& x, const T& y) {
+FARRO_FORMULA inline T maximum(const T& x, const T& y) {
   if constexpr (is_plain<T>) {
     return select((x > y) | math::isnan(x), x, y);
   } else {
@@ -155,7 +155,7 @@ FARRO_FUNCTION inline T maximum(const T& x, const T& y) {
 
 /// The smaller one; NaN if one is NaN.
 template <class T>
-FARRO_FUNCTION inline T minimum(const T& x, const T& y) {
+FARRO_FORMULA inline T minimum(const T& x, const T& y) {
   if constexpr (is_plain<T>) {
     return select((x < y) | math::isnan(x), x, y);
   } else {
@@ -165,7 +165,7 @@ FARRO_FUNCTION inline T minimum(const T& x, const T& y) {
 
 /// 1 / (1 + exp(-x))
 template <class T>
-FARRO_FUNCTION inline T sigmoid(const T& x) {
+FARRO_FORMULA inline T sigmoid(const T& x) {
   if constexpr (is_plain<T>) {
     return T(1) / (T(1) + math::exp(-x));
   } else {
@@ -175,7 +175,7 @@ FARRO_FUNCTION inline T sigmoid(const T& x) {
 
 /// log(1 + exp x), without overflow.
 template <class T>
-FARRO_FUNCTION inline T softplus(const T& x) {
+FARRO_FORMULA inline T softplus(const T& x) {
   if constexpr (is_plain<T>) {
     return math::maximum(x, T(0)) + math::log1p(math::exp(-math::abs(x)));
   } else {
@@ -185,7 +185,7 @@ FARRO_FUNCTION inline T softplus(const T& x) {
 
 /// x to the power of a number, by products and roots where the exponent allows.
 template <class T>
-FARRO_FUNCTION inline T pow_number(const T& x, double exponent) {
+FARRO_FORMULA inline T pow_number(const T& x, double exponent) {
   if (exponent == 2) return x * x;
   if (exponent == 1) return x;
   if (exponent == 0) return T(1);
@@ -201,13 +201,13 @@ FARRO_FUNCTION inline T pow_number(const T& x, double exponent) {
 
 /// sin(pi x) / (pi x), 1 at 0.
 template <class T>
-FARRO_FUNCTION inline T sinc(const T& x) {
+FARRO_FORMULA inline T sinc(const T& x) {
   T safe = select(x == T(0), T(1), x) * T(3.14159265358979323846);
   return select(x == T(0), T(1), math::sin(safe) / safe);
 }
 
 template <class T>
-FARRO_FUNCTION inline T sinc_derivative(const T& x) {
+FARRO_FORMULA inline T sinc_derivative(const T& x) {
   T safe = select(x == T(0), T(1), x);
   T angle = safe * T(3.14159265358979323846);
   return select(x == T(0), T(0), (math::cos(angle) - math::sin(angle) / angle) / safe);
@@ -215,7 +215,7 @@ FARRO_FUNCTION inline T sinc_derivative(const T& x) {
 
 /// The derivative of order n + 1 of log Gamma.
 template <class T>
-FARRO_FUNCTION inline T polygamma(int n, const T& x) {
+FARRO_FORMULA inline T polygamma(int n, const T& x) {
   if constexpr (is_pack<T>) {
     return simd::per_lane([n](auto lane) { return scalar::polygamma(n, lane); }, x);
   } else if constexpr (std::is_arithmetic_v<T>) {
@@ -227,7 +227,7 @@ FARRO_FUNCTION inline T polygamma(int n, const T& x) {
 
 /// A bound as T; one beyond the integers' range is their last.
 template <class T>
-FARRO_FUNCTION inline T bound(double value) {
+FARRO_FORMULA inline T bound(double value) {
   if constexpr (std::is_integral_v<T>) {
     if (value >= 9.2e18) return std::numeric_limits<T>::max();
     if (value <= -9.2e18) return std::numeric_limits<T>::lowest();

@@ -32,7 +32,7 @@ struct AdamFormula {
         sign(s.maximize ? S(-1) : S(1)) {}
 
   template <class V>
-  FARRO_FUNCTION void operator()(V& p, V g, V& m, V& v, V* largest) const {
+  FARRO_FORMULA void operator()(V& p, V g, V& m, V& v, V* largest) const {
     g = g * V(sign);
     if (l2 != S(0)) g = g + V(l2) * p;
     p = p * V(shrink);
@@ -59,7 +59,7 @@ struct SGDFormula {
         first(s.first) {}
 
   template <class V>
-  FARRO_FUNCTION void operator()(V& p, V g, V* buffer) const {
+  FARRO_FORMULA void operator()(V& p, V g, V* buffer) const {
     g = g * V(sign);
     if (l2 != S(0)) g = g + V(l2) * p;
     if (buffer) {
@@ -88,7 +88,8 @@ void in_compute_type(T* param, const T* grad, int64_t begin, int64_t end, const 
   }
 }
 
-/// Runs update(i, load, store) over n elements in packs; the last, partial pack is padded.
+/// Runs update(i, load, store) over n elements in packs; the last, partial pack is padded. (CUDA's compiler fails on
+/// packs made by {}, hence S(0) below.)
 template <class S, class Update>
 FARRO_INLINE void in_packs(int64_t n, const Update& update) {
   int64_t i = 0;
@@ -107,7 +108,7 @@ FARRO_INLINE void in_packs(int64_t n, const Update& update) {
 template <bool Amsgrad, class S>
 void adam_run(const AdamFormula<S>& formula, int64_t n, S* p, const S* g, S* m, S* v, S* largest) {
   in_packs<S>(n, [&](int64_t i, auto load, auto store) {
-    Pack<S> pp = load(p + i), mm = load(m + i), vv = load(v + i), ll{};
+    Pack<S> pp = load(p + i), mm = load(m + i), vv = load(v + i), ll(S(0));
     if constexpr (Amsgrad) ll = load(largest + i);
     formula(pp, load(g + i), mm, vv, Amsgrad ? &ll : nullptr);
     store(p + i, pp);
@@ -120,7 +121,7 @@ void adam_run(const AdamFormula<S>& formula, int64_t n, S* p, const S* g, S* m, 
 template <bool Momentum, class S>
 void sgd_run(const SGDFormula<S>& formula, int64_t n, S* p, const S* g, S* buffer) {
   in_packs<S>(n, [&](int64_t i, auto load, auto store) {
-    Pack<S> pp = load(p + i), bb{};
+    Pack<S> pp = load(p + i), bb(S(0));
     // Before the first step the buffer holds nothing; reading it anyway is harmless.
     if constexpr (Momentum) bb = load(buffer + i);
     formula(pp, load(g + i), Momentum ? &bb : nullptr);

@@ -23,9 +23,13 @@ Op operation(const void* bytes) {
   return op;
 }
 
+/// True if the formula is compiled for integers.
+template <class Op>
+inline constexpr bool has_integers = !Op::integers_to_float && !Op::floats_only;
+
 /// Numbers for masks: comparisons give 0 or 1.
 template <class T, class R>
-FARRO_FUNCTION FARRO_INLINE T to_value(const R& result) {
+FARRO_FORMULA FARRO_INLINE T to_value(const R& result) {
   if constexpr (std::is_same_v<R, T>) {
     return result;
   } else {
@@ -34,15 +38,16 @@ FARRO_FUNCTION FARRO_INLINE T to_value(const R& result) {
 }
 
 template <class T, class Op, size_t... I>
-FARRO_FUNCTION FARRO_INLINE T call_forward(const Op& op, const T* x, std::index_sequence<I...>) {
+FARRO_FORMULA FARRO_INLINE T call_forward(const Op& op, const T* x, std::index_sequence<I...>) {
   return to_value<T>(op.forward(x[I]...));
 }
 
 template <int Input, class T, class Op, size_t... I>
-FARRO_FUNCTION FARRO_INLINE T call_backward(const Op& op, const T& dy, const T* x, const T& y, std::index_sequence<I...>) {
+FARRO_FORMULA FARRO_INLINE T call_backward(const Op& op, const T& dy, const T* x, const T& y, std::index_sequence<I...>) {
   return op.template backward<Input, T>(dy, x[I]..., y);
 }
 
+/// The formula stands in one loop, over whole packs: who calls it pads what is left over.
 template <class Op, class T>
 void forward_run(const void* parameters, void* out, const void* const* in, int64_t n) {
   using P = Pack<T>;
@@ -51,52 +56,59 @@ void forward_run(const void* parameters, void* out, const void* const* in, int64
   const T* x[Op::arity];
   for (int k = 0; k < Op::arity; ++k) x[k] = static_cast<const T*>(in[k]);
   T* y = static_cast<T*>(out);
-  int64_t i = 0;
-  for (; i + pack_size<T> <= n; i += pack_size<T>) {
+  for (int64_t i = 0; i < n; i += pack_size<T>) {
     P packs[Op::arity];
     for (int k = 0; k < Op::arity; ++k) packs[k] = simd::load(x[k] + i);
     simd::store(y + i, call_forward<P>(op, packs, Inputs()));
   }
-  if (i < n) {
-    P packs[Op::arity];
-    for (int k = 0; k < Op::arity; ++k) packs[k] = simd::load_some(x[k] + i, n - i);
-    simd::store_some(y + i, call_forward<P>(op, packs, Inputs()), n - i);
-  }
 }
 
 template <class Op, class T, int Input>
-void backward_run_of(const Op& op, T* dx, const T* dy, const void* const* in, const T* y, int64_t n) {
+void backward_run_of(const Op& op, T* dx, const void* const* in, int64_t n) {
   using P = Pack<T>;
   using Inputs = std::make_index_sequence<static_cast<size_t>(Op::arity)>;
   constexpr unsigned uses = Op::uses.mask[Input];
-  auto at = [&]<class Load>(int64_t i, const Load& load) {
+  auto load = [in](int k, int64_t i) { return simd::load(static_cast<const T*>(in[k]) + i); };
+  for (int64_t i = 0; i < n; i += pack_size<T>) {
     P packs[Op::arity];
-    for (int k = 0; k < Op::arity; ++k) {
-      packs[k] = (uses >> k) & 1u ? load(static_cast<const T*>(in[k]) + i) : P(T(0));
-    }
-    return call_backward<Input>(op, load(dy + i), packs, (uses & kOutput) ? load(y + i) : P(T(0)), Inputs());
-  };
-  int64_t i = 0;
-  for (; i + pack_size<T> <= n; i += pack_size<T>) {
-    simd::store(dx + i, at(i, [](const T* p) { return simd::load(p); }));
-  }
-  if (i < n) {
-    simd::store_some(dx + i, at(i, [n, i](const T* p) { return simd::load_some(p, n - i); }), n - i);
+    for (int k = 0; k < Op::arity; ++k) packs[k] = (uses >> k) & 1u ? load(k, i) : P(T(0));
+    P y = (uses & kOutput) ? load(kOutputOperand, i) : P(T(0));
+    simd::store(dx + i, call_backward<Input>(op, load(kGradOperand, i), packs, y, Inputs()));
   }
 }
 
-template <class Op, class T>
-void backward_run(const void* parameters, int input, void* dx, const void* dy, const void* const* x, const void* y,
-                  int64_t n) {
-  const Op op = operation<Op>(parameters);
+/// Calls f<I>() for the input that is asked for.
+template <class Op, class F>
+void for_input(int input, const F& f) {
   [&]<int... I>(std::integer_sequence<int, I...>) {
-    ((input == I ? backward_run_of<Op, T, I>(op, static_cast<T*>(dx), static_cast<const T*>(dy), x,
-                                             static_cast<const T*>(y), n)
-                 : void()),
-     ...);
+    ((input == I ? f.template operator()<I>() : void()), ...);
   }(std::make_integer_sequence<int, Op::arity>());
 }
 
+template <class Op, class T>
+void backward_run(const void* parameters, int input, void* dx, const void* const* in, int64_t n) {
+  const Op op = operation<Op>(parameters);
+  for_input<Op>(input, [&]<int Input>() { backward_run_of<Op, T, Input>(op, static_cast<T*>(dx), in, n); });
+}
+
+/// The formula for one element, on numbers: the reference of tests.
+template <class Op, class T>
+void forward_one(const void* parameters, void* y, const void* x) {
+  *static_cast<T*>(y) = call_forward<T>(operation<Op>(parameters), static_cast<const T*>(x),
+                                        std::make_index_sequence<static_cast<size_t>(Op::arity)>());
+}
+
+template <class Op, class T>
+void backward_one(const void* parameters, int input, void* dx, const void* operands) {
+  const T* in = static_cast<const T*>(operands);
+  const Op op = operation<Op>(parameters);
+  for_input<Op>(input, [&]<int Input>() {
+    *static_cast<T*>(dx) = call_backward<Input>(op, in[kGradOperand], in, in[kOutputOperand],
+                                                std::make_index_sequence<static_cast<size_t>(Op::arity)>());
+  });
+}
+
+#ifdef FARRO_DEVICE_BACKENDS
 /// The operation at one element, whatever the operands' dtypes and strides.
 template <class Op, class T>
 struct ForwardElement {
@@ -143,10 +155,6 @@ void backward_elements(const Op& op, const char* label, const PointwiseArrays& a
   for_each(a.device, label, a.n, f, 4 * Op::cost);
 }
 
-/// True if the formula is compiled for integers.
-template <class Op>
-inline constexpr bool has_integers = !Op::integers_to_float && !Op::floats_only;
-
 template <class Op>
 void forward_portable(const void* parameters, const char* label, const PointwiseArrays& a) {
   const Op op = operation<Op>(parameters);
@@ -160,14 +168,13 @@ void forward_portable(const void* parameters, const char* label, const Pointwise
 template <class Op>
 void backward_portable(const void* parameters, int input, const char* label, const PointwiseArrays& a) {
   const Op op = operation<Op>(parameters);
-  [&]<int... I>(std::integer_sequence<int, I...>) {
-    auto run = [&]<int Input>() {
-      a.compute == kFloat32 ? backward_elements<Op, float, Input>(op, label, a)
-                            : backward_elements<Op, double, Input>(op, label, a);
-    };
-    ((input == I ? run.template operator()<I>() : void()), ...);
-  }(std::make_integer_sequence<int, Op::arity>());
+  for_input<Op>(input, [&]<int Input>() {
+    a.compute == kFloat32 ? backward_elements<Op, float, Input>(op, label, a)
+                          : backward_elements<Op, double, Input>(op, label, a);
+  });
 }
+
+#endif
 
 /// "farro::tanh" of "tanh", kept for the whole run.
 template <class Op>
@@ -188,13 +195,18 @@ constexpr PointwiseKernels make_kernels() {
   k.arity = Op::arity;
   k.cost = Op::cost;
   if constexpr (!Op::integers_only) {
-    k.forward[0] = forward_run<Op, float>;
-    k.forward[1] = forward_run<Op, double>;
+    k.forward = {forward_run<Op, float>, forward_run<Op, double>};
+    k.forward_one = {forward_one<Op, float>, forward_one<Op, double>};
   }
   if constexpr (has_integers<Op>) k.forward[2] = forward_run<Op, int64_t>;
-  if constexpr (Op::differentiable) k.backward = {backward_run<Op, float>, backward_run<Op, double>};
+  if constexpr (Op::differentiable) {
+    k.backward = {backward_run<Op, float>, backward_run<Op, double>};
+    k.backward_one = {backward_one<Op, float>, backward_one<Op, double>};
+  }
+#ifdef FARRO_DEVICE_BACKENDS
   k.forward_portable = forward_portable<Op>;
   if constexpr (Op::differentiable) k.backward_portable = backward_portable<Op>;
+#endif
   return k;
 }
 

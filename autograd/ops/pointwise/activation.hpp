@@ -14,8 +14,8 @@ struct Relu : Pointwise<1> {
   static constexpr const char* name = "relu";
   static constexpr Uses uses = {kOutput};
   static constexpr Domain domain = {0.1, 3};
-  template <class T> FARRO_FUNCTION T forward(T x) const { return select(x <= T(0), T(0), x); }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T, T y) const {
+  template <class T> FARRO_FORMULA T forward(T x) const { return select(x <= T(0), T(0), x); }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T, T y) const {
     return select(y <= T(0), T(0), dy);
   }
 };
@@ -26,10 +26,10 @@ struct LeakyRelu : Pointwise<1> {
   static constexpr Uses uses = {kInput0};
   static constexpr Domain domain = {0.1, 3};
   double negative_slope = 0.01;
-  template <class T> FARRO_FUNCTION T forward(T x) const {
+  template <class T> FARRO_FORMULA T forward(T x) const {
     return select(x > T(0), x, x * T(negative_slope));
   }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     return select(x > T(0), dy, dy * T(negative_slope));
   }
 };
@@ -42,10 +42,10 @@ struct Elu : Pointwise<1> {
   double alpha = 1;
   double scale = 1;
   double input_scale = 1;
-  template <class T> FARRO_FUNCTION T forward(T x) const {
+  template <class T> FARRO_FORMULA T forward(T x) const {
     return select(x > T(0), x * T(scale), T(alpha * scale) * math::expm1(x * T(input_scale)));
   }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     return select(x > T(0), dy * T(scale), dy * (T(alpha * scale * input_scale) * math::exp(math::minimum(x, T(0)) * T(input_scale))));
   }
 };
@@ -56,10 +56,10 @@ struct Gelu : Pointwise<1> {
   static constexpr bool floats_only = true;
   static constexpr Uses uses = {kInput0};
   static constexpr double cost = 8;
-  template <class T> FARRO_FUNCTION T forward(T x) const {
+  template <class T> FARRO_FORMULA T forward(T x) const {
     return x * (T(0.5) * math::erfc(x * T(-0.70710678118654752440)));
   }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy * (T(0.5) * math::erfc(x * T(-0.70710678118654752440)) + x * (T(0.39894228040143267794) * math::exp(T(-0.5) * x * x)));
   }
 };
@@ -71,10 +71,10 @@ struct GeluTanh : Pointwise<1> {
   static constexpr Uses uses = {kInput0};
   static constexpr double cost = 8;
   static constexpr double kBeta = 0.79788456080286535588, kKappa = 0.044715;
-  template <class T> FARRO_FUNCTION T forward(T x) const {
+  template <class T> FARRO_FORMULA T forward(T x) const {
     return T(0.5) * x * (T(1) + math::tanh(T(kBeta) * (x + T(kKappa) * x * x * x)));
   }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     T t = math::tanh(T(kBeta) * (x + T(kKappa) * x * x * x));
     T slope = T(kBeta) * (T(1) + T(3 * kKappa) * x * x);
     return dy * (T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * slope);
@@ -86,8 +86,8 @@ struct Silu : Pointwise<1> {
   static constexpr bool floats_only = true;
   static constexpr Uses uses = {kInput0};
   static constexpr double cost = 4;
-  template <class T> FARRO_FUNCTION T forward(T x) const { return x * math::sigmoid(x); }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <class T> FARRO_FORMULA T forward(T x) const { return x * math::sigmoid(x); }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     T s = math::sigmoid(x);
     return dy * (s * (T(1) + x * (T(1) - s)));
   }
@@ -98,10 +98,10 @@ struct Mish : Pointwise<1> {
   static constexpr bool floats_only = true;
   static constexpr Uses uses = {kInput0};
   static constexpr double cost = 12;
-  template <class T> FARRO_FUNCTION T forward(T x) const {
+  template <class T> FARRO_FORMULA T forward(T x) const {
     return x * math::tanh(math::softplus(x));
   }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     T t = math::tanh(math::softplus(x));
     return dy * (t + x * math::sigmoid(x) * (T(1) - t * t));
   }
@@ -114,10 +114,10 @@ struct Softplus : Pointwise<1> {
   static constexpr double cost = 8;
   double beta = 1;
   double threshold = 20;
-  template <class T> FARRO_FUNCTION T forward(T x) const {
+  template <class T> FARRO_FORMULA T forward(T x) const {
     return select(x * T(beta) > T(threshold), x, math::softplus(x * T(beta)) * T(1 / beta));
   }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     return select(x * T(beta) > T(threshold), dy, dy * math::sigmoid(x * T(beta)));
   }
 };
@@ -127,8 +127,8 @@ struct Softsign : Pointwise<1> {
   static constexpr bool floats_only = true;
   static constexpr Uses uses = {kInput0};
   static constexpr Domain domain = {0.1, 3};
-  template <class T> FARRO_FUNCTION T forward(T x) const { return x / (T(1) + math::abs(x)); }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <class T> FARRO_FORMULA T forward(T x) const { return x / (T(1) + math::abs(x)); }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     T d = T(1) + math::abs(x);
     return dy / (d * d);
   }
@@ -140,10 +140,10 @@ struct Softshrink : Pointwise<1> {
   static constexpr Uses uses = {kInput0};
   static constexpr Domain domain = {0.6, 3};
   double lambd = 0.5;
-  template <class T> FARRO_FUNCTION T forward(T x) const {
+  template <class T> FARRO_FORMULA T forward(T x) const {
     return select(x > T(lambd), x - T(lambd), select(x < T(-lambd), x + T(lambd), x * T(0)));
   }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     return select((x >= T(-lambd)) & (x <= T(lambd)), T(0), dy);
   }
 };
@@ -154,10 +154,10 @@ struct Hardshrink : Pointwise<1> {
   static constexpr Uses uses = {kInput0};
   static constexpr Domain domain = {0.6, 3};
   double lambd = 0.5;
-  template <class T> FARRO_FUNCTION T forward(T x) const {
+  template <class T> FARRO_FORMULA T forward(T x) const {
     return select((x >= T(-lambd)) & (x <= T(lambd)), T(0), x);
   }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     return select((x >= T(-lambd)) & (x <= T(lambd)), T(0), dy);
   }
 };
@@ -169,10 +169,10 @@ struct Hardtanh : Pointwise<1> {
   static constexpr Domain domain = {-0.9, 0.9};
   double min_val = -1;
   double max_val = 1;
-  template <class T> FARRO_FUNCTION T forward(T x) const {
+  template <class T> FARRO_FORMULA T forward(T x) const {
     return select(x < T(min_val), T(min_val), select(x > T(max_val), T(max_val), x));
   }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     return select((x <= T(min_val)) | (x >= T(max_val)), T(0), dy);
   }
 };
@@ -182,10 +182,10 @@ struct Hardsigmoid : Pointwise<1> {
   static constexpr bool floats_only = true;
   static constexpr Uses uses = {kInput0};
   static constexpr Domain domain = {-2.9, 2.9};
-  template <class T> FARRO_FUNCTION T forward(T x) const {
+  template <class T> FARRO_FORMULA T forward(T x) const {
     return math::minimum(math::maximum(x + T(3), T(0)), T(6)) / T(6);
   }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     return select((x > T(-3)) & (x < T(3)), dy / T(6), T(0));
   }
 };
@@ -195,10 +195,10 @@ struct Hardswish : Pointwise<1> {
   static constexpr bool floats_only = true;
   static constexpr Uses uses = {kInput0};
   static constexpr Domain domain = {-2.9, 2.9};
-  template <class T> FARRO_FUNCTION T forward(T x) const {
+  template <class T> FARRO_FORMULA T forward(T x) const {
     return x * math::minimum(math::maximum(x + T(3), T(0)), T(6)) / T(6);
   }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     return select(x <= T(-3), T(0), select(x < T(3), dy * (x / T(3) + T(0.5)), dy));
   }
 };
@@ -209,10 +209,10 @@ struct Threshold : Pointwise<1> {
   static constexpr Domain domain = {0.6, 3};
   double threshold = 0.5;
   double value = -1;
-  template <class T> FARRO_FUNCTION T forward(T x) const {
+  template <class T> FARRO_FORMULA T forward(T x) const {
     return select(x <= T(threshold), T(value), x);
   }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     return select(x <= T(threshold), T(0), dy);
   }
 };
@@ -222,8 +222,8 @@ struct LogSigmoid : Pointwise<1> {
   static constexpr bool floats_only = true;
   static constexpr Uses uses = {kInput0};
   static constexpr double cost = 8;
-  template <class T> FARRO_FUNCTION T forward(T x) const { return -math::softplus(-x); }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <class T> FARRO_FORMULA T forward(T x) const { return -math::softplus(-x); }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy * math::sigmoid(-x);
   }
 };
@@ -235,8 +235,8 @@ struct Prelu : Pointwise<2> {
   static constexpr Uses uses = {kInput0 | kInput1, kInput0};
   static constexpr Domain domain = {0.1, 3};
   static constexpr Domain domain1 = {0.1, 1};
-  template <class T> FARRO_FUNCTION T forward(T x, T z) const { return select(x > T(0), x, x * z); }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T z, T) const {
+  template <class T> FARRO_FORMULA T forward(T x, T z) const { return select(x > T(0), x, x * z); }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T z, T) const {
     if constexpr (I == 0) return select(x > T(0), dy, dy * z);
     else return select(x > T(0), T(0), dy * x);
   }

@@ -11,8 +11,8 @@ namespace ops {
 struct Add : Pointwise<2> {
   static constexpr const char* name = "add";
   static constexpr unsigned passes_gradient = kInput0 | kInput1;
-  template <class T> FARRO_FUNCTION T forward(T x, T z) const { return x + z; }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T, T, T) const { return dy; }
+  template <class T> FARRO_FORMULA T forward(T x, T z) const { return x + z; }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T, T, T) const { return dy; }
 };
 
 /// x + alpha z
@@ -20,8 +20,8 @@ struct AddScaled : Pointwise<2> {
   static constexpr const char* name = "add";
   static constexpr unsigned passes_gradient = kInput0;
   double alpha = 0.75;
-  template <class T> FARRO_FUNCTION T forward(T x, T z) const { return x + T(alpha) * z; }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T, T, T) const {
+  template <class T> FARRO_FORMULA T forward(T x, T z) const { return x + T(alpha) * z; }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T, T, T) const {
     if constexpr (I == 0) return dy;
     else return dy * T(alpha);
   }
@@ -30,8 +30,8 @@ struct AddScaled : Pointwise<2> {
 struct Sub : Pointwise<2> {
   static constexpr const char* name = "sub";
   static constexpr unsigned passes_gradient = kInput0;
-  template <class T> FARRO_FUNCTION T forward(T x, T z) const { return x - z; }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T, T, T) const {
+  template <class T> FARRO_FORMULA T forward(T x, T z) const { return x - z; }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T, T, T) const {
     if constexpr (I == 0) return dy;
     else return -dy;
   }
@@ -40,8 +40,8 @@ struct Sub : Pointwise<2> {
 struct Mul : Pointwise<2> {
   static constexpr const char* name = "mul";
   static constexpr Uses uses = {kInput1, kInput0};
-  template <class T> FARRO_FUNCTION T forward(T x, T z) const { return x * z; }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T z, T) const {
+  template <class T> FARRO_FORMULA T forward(T x, T z) const { return x * z; }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T z, T) const {
     if constexpr (I == 0) return dy * z;
     else return dy * x;
   }
@@ -52,8 +52,8 @@ struct Div : Pointwise<2> {
   static constexpr bool integers_to_float = true;
   static constexpr Uses uses = {kInput1, kInput1 | kOutput};
   static constexpr Domain domain1 = {0.5, 3};
-  template <class T> FARRO_FUNCTION T forward(T x, T z) const { return x / z; }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T, T z, T y) const {
+  template <class T> FARRO_FORMULA T forward(T x, T z) const { return x / z; }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T, T z, T y) const {
     if constexpr (I == 0) return dy / z;
     else return -dy * y / z;
   }
@@ -65,8 +65,8 @@ struct DivFloor : Pointwise<2> {
   static constexpr Domain domain = {-3, 3};
   static constexpr Domain domain1 = {0.7, 2};
   static constexpr double cost = 4;
-  template <class T> FARRO_FUNCTION T forward(T x, T z) const { return math::floor_divide(x, z); }
-  template <int I, class T> FARRO_FUNCTION T backward(T, T, T, T) const { return T(0); }
+  template <class T> FARRO_FORMULA T forward(T x, T z) const { return math::floor_divide(x, z); }
+  template <int I, class T> FARRO_FORMULA T backward(T, T, T, T) const { return T(0); }
 };
 
 /// The quotient, rounded towards 0.
@@ -74,8 +74,8 @@ struct DivTrunc : Pointwise<2> {
   static constexpr const char* name = "div_trunc";
   static constexpr Domain domain = {-3, 3};
   static constexpr Domain domain1 = {0.7, 2};
-  template <class T> FARRO_FUNCTION T forward(T x, T z) const { return math::trunc_divide(x, z); }
-  template <int I, class T> FARRO_FUNCTION T backward(T, T, T, T) const { return T(0); }
+  template <class T> FARRO_FORMULA T forward(T x, T z) const { return math::trunc_divide(x, z); }
+  template <int I, class T> FARRO_FORMULA T backward(T, T, T, T) const { return T(0); }
 };
 
 /// What remains of x after its quotient was rounded towards 0; has the sign of x.
@@ -86,8 +86,8 @@ struct Fmod : Pointwise<2> {
   static constexpr Domain domain = {2.1, 2.6};
   static constexpr Domain domain1 = {0.75, 0.95};
   static constexpr double cost = 8;
-  template <class T> FARRO_FUNCTION T forward(T x, T z) const { return math::fmod(x, z); }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T z, T) const {
+  template <class T> FARRO_FORMULA T forward(T x, T z) const { return math::fmod(x, z); }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T z, T) const {
     if constexpr (I == 0) return dy;
     else return -dy * math::trunc(x / z);
   }
@@ -101,8 +101,8 @@ struct Remainder : Pointwise<2> {
   static constexpr Domain domain = {2.1, 2.6};
   static constexpr Domain domain1 = {0.75, 0.95};
   static constexpr double cost = 8;
-  template <class T> FARRO_FUNCTION T forward(T x, T z) const { return math::remainder(x, z); }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T z, T) const {
+  template <class T> FARRO_FORMULA T forward(T x, T z) const { return math::remainder(x, z); }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T z, T) const {
     if constexpr (I == 0) return dy;
     else return -dy * math::floor(x / z);
   }
@@ -110,8 +110,8 @@ struct Remainder : Pointwise<2> {
 
 struct Neg : Pointwise<1> {
   static constexpr const char* name = "neg";
-  template <class T> FARRO_FUNCTION T forward(T x) const { return -x; }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T, T) const { return -dy; }
+  template <class T> FARRO_FORMULA T forward(T x) const { return -x; }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T, T) const { return -dy; }
 };
 
 struct Reciprocal : Pointwise<1> {
@@ -119,23 +119,23 @@ struct Reciprocal : Pointwise<1> {
   static constexpr bool integers_to_float = true;
   static constexpr Uses uses = {kOutput};
   static constexpr Domain domain = {0.5, 3};
-  template <class T> FARRO_FUNCTION T forward(T x) const { return T(1) / x; }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T, T y) const { return -dy * y * y; }
+  template <class T> FARRO_FORMULA T forward(T x) const { return T(1) / x; }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T, T y) const { return -dy * y * y; }
 };
 
 struct Square : Pointwise<1> {
   static constexpr const char* name = "square";
   static constexpr Uses uses = {kInput0};
-  template <class T> FARRO_FUNCTION T forward(T x) const { return x * x; }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const { return T(2) * dy * x; }
+  template <class T> FARRO_FORMULA T forward(T x) const { return x * x; }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const { return T(2) * dy * x; }
 };
 
 struct Abs : Pointwise<1> {
   static constexpr const char* name = "abs";
   static constexpr Uses uses = {kInput0};
   static constexpr Domain domain = {0.1, 3};
-  template <class T> FARRO_FUNCTION T forward(T x) const { return math::abs(x); }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <class T> FARRO_FORMULA T forward(T x) const { return math::abs(x); }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy * math::sign(x);
   }
 };
@@ -143,8 +143,8 @@ struct Abs : Pointwise<1> {
 struct Sign : Pointwise<1> {
   static constexpr const char* name = "sign";
   static constexpr Domain domain = {0.1, 3};
-  template <class T> FARRO_FUNCTION T forward(T x) const { return math::sign(x); }
-  template <int I, class T> FARRO_FUNCTION T backward(T, T, T) const { return T(0); }
+  template <class T> FARRO_FORMULA T forward(T x) const { return math::sign(x); }
+  template <int I, class T> FARRO_FORMULA T backward(T, T, T) const { return T(0); }
 };
 
 /// x + w (z - x)
@@ -153,10 +153,10 @@ struct Lerp : Pointwise<3> {
   static constexpr bool floats_only = true;
   static constexpr Uses uses = {kInput2, kInput2, kInput0 | kInput1};
   static constexpr Domain domain2 = {0, 1};
-  template <class T> FARRO_FUNCTION T forward(T x, T z, T w) const {
+  template <class T> FARRO_FORMULA T forward(T x, T z, T w) const {
     return select(math::abs(w) < T(0.5), x + w * (z - x), z - (z - x) * (T(1) - w));
   }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T z, T w, T) const {
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T z, T w, T) const {
     if constexpr (I == 0) return dy * (T(1) - w);
     else if constexpr (I == 1) return dy * w;
     else return dy * (z - x);
@@ -169,8 +169,8 @@ struct Addcmul : Pointwise<3> {
   static constexpr Uses uses = {kNothing, kInput2, kInput1};
   static constexpr unsigned passes_gradient = kInput0;
   double value = 1;
-  template <class T> FARRO_FUNCTION T forward(T x, T z, T w) const { return x + T(value) * z * w; }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T, T z, T w, T) const {
+  template <class T> FARRO_FORMULA T forward(T x, T z, T w) const { return x + T(value) * z * w; }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T, T z, T w, T) const {
     if constexpr (I == 0) return dy;
     else if constexpr (I == 1) return dy * w * T(value);
     else return dy * z * T(value);
@@ -185,10 +185,10 @@ struct Addcdiv : Pointwise<3> {
   static constexpr unsigned passes_gradient = kInput0;
   static constexpr Domain domain2 = {0.5, 3};
   double value = 1;
-  template <class T> FARRO_FUNCTION T forward(T x, T z, T w) const {
+  template <class T> FARRO_FORMULA T forward(T x, T z, T w) const {
     return x + T(value) * (z / w);
   }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T, T z, T w, T) const {
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T, T z, T w, T) const {
     if constexpr (I == 0) return dy;
     else if constexpr (I == 1) return dy * (T(value) / w);
     else return -dy * (T(value) * z / (w * w));

@@ -11,8 +11,8 @@ struct Sin : Pointwise<1> {
   static constexpr bool integers_to_float = true;
   static constexpr Uses uses = {kInput0};
   static constexpr double cost = 5;
-  template <class T> FARRO_FUNCTION T forward(T x) const { return math::sin(x); }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <class T> FARRO_FORMULA T forward(T x) const { return math::sin(x); }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy * math::cos(x);
   }
 };
@@ -22,8 +22,8 @@ struct Cos : Pointwise<1> {
   static constexpr bool integers_to_float = true;
   static constexpr Uses uses = {kInput0};
   static constexpr double cost = 5;
-  template <class T> FARRO_FUNCTION T forward(T x) const { return math::cos(x); }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <class T> FARRO_FORMULA T forward(T x) const { return math::cos(x); }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     return -dy * math::sin(x);
   }
 };
@@ -34,8 +34,8 @@ struct Tan : Pointwise<1> {
   static constexpr Uses uses = {kOutput};
   static constexpr Domain domain = {-1.2, 1.2};
   static constexpr double cost = 6;
-  template <class T> FARRO_FUNCTION T forward(T x) const { return math::tan(x); }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T, T y) const {
+  template <class T> FARRO_FORMULA T forward(T x) const { return math::tan(x); }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T, T y) const {
     return dy * (T(1) + y * y);
   }
 };
@@ -46,8 +46,8 @@ struct Asin : Pointwise<1> {
   static constexpr Uses uses = {kInput0};
   static constexpr Domain domain = {-0.8, 0.8};
   static constexpr double cost = 5;
-  template <class T> FARRO_FUNCTION T forward(T x) const { return math::asin(x); }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <class T> FARRO_FORMULA T forward(T x) const { return math::asin(x); }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy * math::rsqrt(T(1) - x * x);
   }
 };
@@ -58,8 +58,8 @@ struct Acos : Pointwise<1> {
   static constexpr Uses uses = {kInput0};
   static constexpr Domain domain = {-0.8, 0.8};
   static constexpr double cost = 5;
-  template <class T> FARRO_FUNCTION T forward(T x) const { return math::acos(x); }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <class T> FARRO_FORMULA T forward(T x) const { return math::acos(x); }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     return -dy * math::rsqrt(T(1) - x * x);
   }
 };
@@ -69,8 +69,8 @@ struct Atan : Pointwise<1> {
   static constexpr bool integers_to_float = true;
   static constexpr Uses uses = {kInput0};
   static constexpr double cost = 5;
-  template <class T> FARRO_FUNCTION T forward(T x) const { return math::atan(x); }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <class T> FARRO_FORMULA T forward(T x) const { return math::atan(x); }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy / (T(1) + x * x);
   }
 };
@@ -80,8 +80,8 @@ struct Sinh : Pointwise<1> {
   static constexpr bool integers_to_float = true;
   static constexpr Uses uses = {kInput0};
   static constexpr double cost = 6;
-  template <class T> FARRO_FUNCTION T forward(T x) const { return math::sinh(x); }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <class T> FARRO_FORMULA T forward(T x) const { return math::sinh(x); }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy * math::cosh(x);
   }
 };
@@ -91,8 +91,8 @@ struct Cosh : Pointwise<1> {
   static constexpr bool integers_to_float = true;
   static constexpr Uses uses = {kInput0};
   static constexpr double cost = 6;
-  template <class T> FARRO_FUNCTION T forward(T x) const { return math::cosh(x); }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <class T> FARRO_FORMULA T forward(T x) const { return math::cosh(x); }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy * math::sinh(x);
   }
 };
@@ -102,8 +102,8 @@ struct Tanh : Pointwise<1> {
   static constexpr bool integers_to_float = true;
   static constexpr Uses uses = {kOutput};
   static constexpr double cost = 5;
-  template <class T> FARRO_FUNCTION T forward(T x) const { return math::tanh(x); }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T, T y) const {
+  template <class T> FARRO_FORMULA T forward(T x) const { return math::tanh(x); }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T, T y) const {
     return dy * (T(1) - y * y);
   }
 };
@@ -113,8 +113,8 @@ struct Asinh : Pointwise<1> {
   static constexpr bool integers_to_float = true;
   static constexpr Uses uses = {kInput0};
   static constexpr double cost = 7;
-  template <class T> FARRO_FUNCTION T forward(T x) const { return math::asinh(x); }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <class T> FARRO_FORMULA T forward(T x) const { return math::asinh(x); }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy * math::rsqrt(x * x + T(1));
   }
 };
@@ -125,8 +125,8 @@ struct Acosh : Pointwise<1> {
   static constexpr Uses uses = {kInput0};
   static constexpr Domain domain = {1.2, 4};
   static constexpr double cost = 7;
-  template <class T> FARRO_FUNCTION T forward(T x) const { return math::acosh(x); }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <class T> FARRO_FORMULA T forward(T x) const { return math::acosh(x); }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy * math::rsqrt(x * x - T(1));
   }
 };
@@ -137,8 +137,8 @@ struct Atanh : Pointwise<1> {
   static constexpr Uses uses = {kInput0};
   static constexpr Domain domain = {-0.8, 0.8};
   static constexpr double cost = 7;
-  template <class T> FARRO_FUNCTION T forward(T x) const { return math::atanh(x); }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <class T> FARRO_FORMULA T forward(T x) const { return math::atanh(x); }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy / (T(1) - x * x);
   }
 };
@@ -151,8 +151,8 @@ struct Atan2 : Pointwise<2> {
   static constexpr Domain domain = {0.3, 3};
   static constexpr Domain domain1 = {-3, 3};
   static constexpr double cost = 20;
-  template <class T> FARRO_FUNCTION T forward(T x, T z) const { return math::atan2(x, z); }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T z, T) const {
+  template <class T> FARRO_FORMULA T forward(T x, T z) const { return math::atan2(x, z); }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T z, T) const {
     if constexpr (I == 0) return select((x == T(0)) & (z == T(0)), T(0), dy * z / (x * x + z * z));
     else return select((x == T(0)) & (z == T(0)), T(0), -dy * x / (x * x + z * z));
   }
@@ -166,8 +166,8 @@ struct Hypot : Pointwise<2> {
   static constexpr Domain domain = {0.3, 3};
   static constexpr Domain domain1 = {0.3, 3};
   static constexpr double cost = 4;
-  template <class T> FARRO_FUNCTION T forward(T x, T z) const { return math::hypot(x, z); }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T z, T y) const {
+  template <class T> FARRO_FORMULA T forward(T x, T z) const { return math::hypot(x, z); }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T z, T y) const {
     if constexpr (I == 0) return dy * (x / y);
     else return dy * (z / y);
   }
@@ -180,8 +180,8 @@ struct Sinc : Pointwise<1> {
   static constexpr Uses uses = {kInput0};
   static constexpr Domain domain = {0.3, 3};
   static constexpr double cost = 7;
-  template <class T> FARRO_FUNCTION T forward(T x) const { return math::sinc(x); }
-  template <int I, class T> FARRO_FUNCTION T backward(T dy, T x, T) const {
+  template <class T> FARRO_FORMULA T forward(T x) const { return math::sinc(x); }
+  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy * math::sinc_derivative(x);
   }
 };
