@@ -30,7 +30,7 @@ struct NodeName {
 
 /// The gradient of an input by recorded operations: the formula with T = Tensor.
 template <class Op>
-Tensor recorded_backward(const void* parameters, int input, const Tensor& dy, const Tensor* x, const Tensor& y) {
+FARRO_COLD Tensor recorded_backward(const void* parameters, int input, const Tensor& dy, const Tensor* x, const Tensor& y) {
   const Op op = pointwise_functions::operation<Op>(parameters);
   Tensor result;
   auto run = [&]<size_t Input, size_t... K>(std::index_sequence<K...>) {

@@ -1,7 +1,10 @@
 #include <farro/backends/kernels/pointwise.hpp>
 
+#include <algorithm>
+
 #include <farro/backends/kernels/operands.hpp>
 #include <farro/backends/launch.hpp>
+#include <farro/backends/simd.hpp>
 
 namespace farro {
 namespace {
@@ -9,46 +12,101 @@ namespace {
 /// Elements of a block.
 constexpr int64_t kGrain = 8192;
 
-/// Calls run(out, in, n) over runs of contiguous elements of the compute type.
+/// run(out, in, n) for any n: the elements after the last whole pack are computed in a pack padded with the first of
+/// them, so that an element's bits do not depend on its place.
+template <class T, class Run>
+FARRO_INLINE void run_packs(void* out, const void* const* in, int inputs, int64_t n, const Run& run) {
+  constexpr int64_t width = pack_size<T>;
+  int64_t whole = n / width * width, rest = n - whole;
+  if (whole > 0) run(out, in, whole);
+  if (rest == 0) return;
+  alignas(64) T padded[kMaxBackwardOperands + 1][width];
+  const void* buffers[kMaxBackwardOperands];
+  for (int k = 0; k < inputs; ++k) {
+    if (!in[k]) continue;
+    simd::store<T>(padded[k], simd::load_some<T>(static_cast<const T*>(in[k]) + whole, rest));
+    buffers[k] = padded[k];
+  }
+  T* result = padded[kMaxBackwardOperands];
+  run(result, buffers, width);
+  std::copy_n(result, rest, static_cast<T*>(out) + whole);
+}
+
 template <class Run>
-void run_all(const PointwiseKernels& kernels, const PointwiseArrays& a, const Run& run) {
+void run_packs(DType compute, void* out, const void* const* in, int inputs, int64_t n, const Run& run) {
+  switch (compute) {
+    case DType::Float32: return run_packs<float>(out, in, inputs, n, run);
+    case DType::Float64: return run_packs<double>(out, in, inputs, n, run);
+    default: return run_packs<int64_t>(out, in, inputs, n, run);
+  }
+}
+
+/// Calls run(out, in, n) over whole packs of n contiguous elements of the compute type each.
+template <class Run>
+void run_contiguous(const PointwiseKernels& kernels, DType compute, Device device, int64_t n, void* out,
+                    const void* const* in, int inputs, const Run& run) {
+  auto bytes = static_cast<int64_t>(size_of(compute));
+  parallel_blocks(device, kernels.label, {n, kGrain, kernels.cost}, [&](int64_t begin, int64_t end) {
+    if (begin == 0) return run_packs(compute, out, in, inputs, end, run);
+    const void* shifted[kMaxBackwardOperands];
+    for (int k = 0; k < inputs; ++k) shifted[k] = in[k] ? static_cast<const char*>(in[k]) + begin * bytes : nullptr;
+    run_packs(compute, static_cast<char*>(out) + begin * bytes, shifted, inputs, end - begin, run);
+  });
+}
+
+/// The same over operands of any form.
+template <class Run>
+void run_all(const PointwiseKernels& kernels, const PointwiseArrays& a, int inputs, const Run& run) {
   OperandsRun what{.device = a.device, .label = kernels.label, .compute = a.compute, .n = a.n, .cost = kernels.cost};
+  auto body = [&](void* const* out, const void* const* in, int64_t n) {
+    run_packs(a.compute, out[0], in, inputs, n, run);
+  };
   run_operands(
       what, {&a.out, 1}, a.in,
       [](const void* context, void* const* out, const void* const* in, int64_t n) {
-        (*static_cast<const Run*>(context))(out[0], in, n);
+        (*static_cast<const decltype(body)*>(context))(out, in, n);
       },
-      &run);
+      &body);
 }
 
-bool portable(Device device) { return !device.is_host() || use_reference_kernels(); }
+/// Calls one(result, operands) for each element: the reference of tests, on the host.
+template <class T, class One>
+void run_elements(const PointwiseKernels& kernels, const PointwiseArrays& a, const One& one) {
+  auto element = [&](int64_t i) {
+    T in[kMaxBackwardOperands] = {}, result;
+    for (size_t k = 0; k < kMaxBackwardOperands; ++k) {
+      if (a.in[k].data) in[k] = a.in[k].template load<T>(i);
+    }
+    one(&result, in);
+    kernels::store_as(a.out.data, a.out.dtype, a.out.walk.offset(i), result);
+  };
+  for_each(a.device, kernels.label, a.n, element, 4 * kernels.cost);
+}
+
+template <class One>
+void run_elements(const PointwiseKernels& kernels, const PointwiseArrays& a, const One& one) {
+  a.compute == kFloat32 ? run_elements<float>(kernels, a, one) : run_elements<double>(kernels, a, one);
+}
 
 }  // namespace
 
 void run_pointwise_contiguous(const PointwiseKernels& kernels, const void* op, DType compute, Device device, int64_t n,
                               void* y, const void* const* x) {
   ForwardRun run = kernels.forward[compute_index(compute)];
-  auto bytes = static_cast<int64_t>(size_of(compute));
-  parallel_blocks(device, kernels.label, {n, kGrain, kernels.cost}, [&](int64_t begin, int64_t end) {
-    if (begin == 0) return run(op, y, x, end);
-    const void* shifted[kMaxPointwiseInputs];
-    for (int k = 0; k < kernels.arity; ++k) shifted[k] = static_cast<const char*>(x[k]) + begin * bytes;
-    run(op, static_cast<char*>(y) + begin * bytes, shifted, end - begin);
-  });
+  run_contiguous(kernels, compute, device, n, y, x, kernels.arity,
+                 [=](void* out, const void* const* in, int64_t count) { run(op, out, in, count); });
 }
 
 void run_pointwise_backward_contiguous(const PointwiseKernels& kernels, const void* op, int input, DType compute,
                                        Device device, int64_t n, void* dx, const void* dy, const void* const* x,
                                        const void* y) {
   BackwardRun run = kernels.backward[compute_index(compute)];
-  int64_t bytes = static_cast<int64_t>(size_of(compute));
-  parallel_blocks(device, kernels.label, {n, kGrain, kernels.cost}, [&](int64_t begin, int64_t end) {
-    if (begin == 0) return run(op, input, dx, dy, x, y, end);
-    auto shift = [&](const void* p) -> const void* { return p ? static_cast<const char*>(p) + begin * bytes : nullptr; };
-    const void* shifted[kMaxPointwiseInputs];
-    for (int k = 0; k < kernels.arity; ++k) shifted[k] = shift(x[k]);
-    run(op, input, static_cast<char*>(dx) + begin * bytes, shift(dy), shifted, shift(y), end - begin);
-  });
+  const void* operands[kMaxBackwardOperands] = {};
+  for (int k = 0; k < kernels.arity; ++k) operands[k] = x[k];
+  operands[kOutputOperand] = y;
+  operands[kGradOperand] = dy;
+  run_contiguous(kernels, compute, device, n, dx, operands, kMaxBackwardOperands,
+                 [=](void* out, const void* const* in, int64_t count) { run(op, input, out, in, count); });
 }
 
 void run_pointwise(const PointwiseKernels& kernels, const void* op, DType compute, const ArrayView& y,
@@ -57,9 +115,13 @@ void run_pointwise(const PointwiseKernels& kernels, const void* op, DType comput
   if (a.n == 0) return;
   a.out = operand(y, y.sizes, compute, false);
   for (size_t k = 0; k < x.size(); ++k) a.in[k] = operand(*x[k], y.sizes, compute, true);
-  if (portable(a.device)) return kernels.forward_portable(op, kernels.label, a);
+  if (!a.device.is_host()) return kernels.forward_portable(op, kernels.label, a);
+  if (use_reference_kernels() && is_floating_point(compute)) {
+    ForwardOne one = kernels.forward_one[compute_index(compute)];
+    return run_elements(kernels, a, [=](void* out, const void* in) { one(op, out, in); });
+  }
   ForwardRun run = kernels.forward[compute_index(compute)];
-  run_all(kernels, a, [&](void* out, const void* const* in, int64_t n) { run(op, out, in, n); });
+  run_all(kernels, a, kernels.arity, [=](void* out, const void* const* in, int64_t n) { run(op, out, in, n); });
 }
 
 void run_pointwise_backward(const PointwiseKernels& kernels, const void* op, int input, DType compute,
@@ -73,11 +135,14 @@ void run_pointwise_backward(const PointwiseKernels& kernels, const void* op, int
   }
   if (y) a.in[kOutputOperand] = operand(*y, dx.sizes, compute, true);
   a.in[kGradOperand] = operand(dy, dx.sizes, compute, true);
-  if (portable(a.device)) return kernels.backward_portable(op, input, kernels.label, a);
+  if (!a.device.is_host()) return kernels.backward_portable(op, input, kernels.label, a);
+  if (use_reference_kernels()) {
+    BackwardOne one = kernels.backward_one[compute_index(compute)];
+    return run_elements(kernels, a, [=](void* out, const void* in) { one(op, input, out, in); });
+  }
   BackwardRun run = kernels.backward[compute_index(compute)];
-  run_all(kernels, a, [&](void* out, const void* const* in, int64_t n) {
-    run(op, input, out, in[kGradOperand], in, in[kOutputOperand], n);
-  });
+  run_all(kernels, a, kMaxBackwardOperands,
+          [=](void* out, const void* const* in, int64_t n) { run(op, input, out, in, n); });
 }
 
 }  // namespace farro

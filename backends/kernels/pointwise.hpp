@@ -16,6 +16,9 @@ namespace farro {
 
 inline constexpr int kMaxPointwiseInputs = 3;
 inline constexpr size_t kMaxParameters = 32;
+/// Where a backward finds y and dy, after the inputs.
+inline constexpr int kOutputOperand = 3, kGradOperand = 4;
+inline constexpr size_t kMaxBackwardOperands = 5;
 
 /// Bits for what a gradient reads.
 inline constexpr unsigned kInput0 = 1, kInput1 = 2, kInput2 = 4, kOutput = 8, kNothing = 0;
@@ -48,11 +51,15 @@ struct Pointwise {
   static constexpr double cost = 1;               ///< of one element, in streamed elements (see LaunchShape)
 };
 
-/// y[i] = forward(x0[i], x1[i], …) over contiguous runs of the compute type. y may be one of the x's.
+/// y[i] = forward(x0[i], x1[i], …) over n contiguous elements of the compute type, a multiple of its pack's size. y may be
+/// one of the x's.
 using ForwardRun = void (*)(const void* op, void* y, const void* const* x, int64_t n);
-/// dx[i] = `backward<I>(dy[i], x0[i], …, y[i])`; x and y entries that uses do not name may be null. dx may be dy.
-using BackwardRun = void (*)(const void* op, int input, void* dx, const void* dy, const void* const* x, const void* y,
-                             int64_t n);
+/// dx[i] = `backward<I>(dy[i], x0[i], …, y[i])` likewise, with y and dy at kOutputOperand and kGradOperand of `in`; entries
+/// that uses does not name may be null. dx may be dy.
+using BackwardRun = void (*)(const void* op, int input, void* dx, const void* const* in, int64_t n);
+/// The same for one element on the host; x and `in` are consecutive numbers.
+using ForwardOne = void (*)(const void* op, void* y, const void* x);
+using BackwardOne = void (*)(const void* op, int input, void* dx, const void* in);
 
 /// One operand of a run, broadcast to the run's shape.
 struct PointwiseOperand {
@@ -78,9 +85,8 @@ struct PointwiseArrays {
   DType compute = kFloat32;
   int64_t n = 0;
   PointwiseOperand out;
-  std::array<PointwiseOperand, 5> in;
+  std::array<PointwiseOperand, kMaxBackwardOperands> in;
 };
-inline constexpr int kOutputOperand = 3, kGradOperand = 4;
 
 /// The computing functions of an operation. Null where a compute type is not supported (int64 of a float-only one).
 struct PointwiseKernels {
@@ -90,7 +96,10 @@ struct PointwiseKernels {
   double cost = 1;  ///< of one element, in streamed elements
   std::array<ForwardRun, 3> forward{};    ///< by index of the compute type: float, double, int64
   std::array<BackwardRun, 2> backward{};  ///< float, double
-  /// The plain Kokkos kernels, one element at a time, on any backend.
+  std::array<ForwardOne, 2> forward_one{};
+  std::array<BackwardOne, 2> backward_one{};
+  /// The plain Kokkos kernels, one element at a time. Null where no device backend is built: on the host, forward_one and
+  /// backward_one are the reference.
   void (*forward_portable)(const void* op, const char* label, const PointwiseArrays& arrays) = nullptr;
   void (*backward_portable)(const void* op, int input, const char* label, const PointwiseArrays& arrays) = nullptr;
 };
