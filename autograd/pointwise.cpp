@@ -151,6 +151,31 @@ void run(const PointwiseEntry& entry, const void* op, DType compute, const Tenso
   run_pointwise(entry.kernels, op, compute, y.array(), {views, static_cast<size_t>(arity)});
 }
 
+/// The inputs, those of a wider dtype than a narrow common one converted to it where that can change the result.
+struct ConvertedInputs {
+  const Tensor* read[kMaxPointwiseInputs];
+  Tensor copies[kMaxPointwiseInputs];
+
+  ConvertedInputs(const PointwiseEntry& entry, const PointwisePlan& plan, const Tensor* const* inputs) {
+    bool narrow = size_of(plan.common) < size_of(plan.compute);
+    bool converts = narrow && (entry.returns_bool || !is_floating_point(plan.common));
+    for (int i = 0; i < entry.kernels.arity; ++i) {
+      read[i] = inputs[i];
+      if (!converts || size_of(inputs[i]->dtype()) <= size_of(plan.common)) continue;
+      copies[i] = inputs[i]->detach().to(plan.common);
+      read[i] = &copies[i];
+    }
+  }
+};
+
+/// For integers on the host; a device's kernel gives 0, since looking would wait for it.
+void check_divisor(const PointwiseEntry& entry, const PointwisePlan& plan, const Tensor& divisor) {
+  if (is_floating_point(plan.compute) || plan.sizes.product() == 0 || !divisor.device().is_host()) return;
+  if (int64_t place = first_zero(divisor.array()); place >= 0) {
+    fail<ValueError>(entry.kernels.name, "expected integers to be divided by numbers other than 0, got 0 at element {}", place);
+  }
+}
+
 bool wants_gradient(const PointwiseEntry& entry, const Tensor* const* inputs) {
   if (!grad_mode_enabled() || !entry.differentiable) return false;
   for (int i = 0; i < entry.kernels.arity; ++i) {
@@ -162,8 +187,10 @@ bool wants_gradient(const PointwiseEntry& entry, const Tensor* const* inputs) {
 FARRO_NOINLINE Tensor pointwise_general(const PointwiseEntry& entry, const void* op, size_t op_bytes,
                                         const Tensor* const* inputs) {
   PointwisePlan plan = plan_pointwise(entry, inputs);
+  ConvertedInputs converted(entry, plan, inputs);
+  if (entry.divides_integers) check_divisor(entry, plan, *converted.read[1]);
   Tensor y = empty(plan.sizes, plan.output, plan.device);
-  run(entry, op, plan.compute, y, inputs);
+  run(entry, op, plan.compute, y, converted.read);
   if (plan.number) y.impl()->wrapped_number = true;
   if (!is_floating_point(plan.output) || !wants_gradient(entry, inputs)) return y;
   IntrusivePtr<PointwiseNode> node(new PointwiseNode(entry, op, op_bytes));
@@ -237,13 +264,13 @@ const Tensor& pointwise_inplace(const PointwiseEntry& entry, const void* op, siz
   bool others = false;
   for (int i = 1; i < entry.kernels.arity; ++i) others = others || inputs[i]->requires_grad();
   check_inplace(self, entry.kernels.name, others);
-  Tensor copies[kMaxPointwiseInputs];
-  const Tensor* read[kMaxPointwiseInputs];
+  ConvertedInputs converted(entry, plan, inputs);
+  const Tensor** read = converted.read;
+  if (entry.divides_integers) check_divisor(entry, plan, *read[1]);
   for (int i = 0; i < entry.kernels.arity; ++i) {
-    read[i] = inputs[i];
-    if (!reads_elsewhere(self, *inputs[i])) continue;
-    copies[i] = inputs[i]->clone();
-    read[i] = &copies[i];
+    if (!reads_elsewhere(self, *read[i])) continue;
+    converted.copies[i] = read[i]->clone();
+    read[i] = &converted.copies[i];
   }
   IntrusivePtr<PointwiseNode> node;
   if (records) {

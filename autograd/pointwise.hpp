@@ -42,6 +42,8 @@ struct PointwiseEntry {
   bool floats_only = false;       ///< integer inputs are a TypeError
   bool integers_only = false;     ///< floating-point inputs are a TypeError
   bool first_is_condition = false;///< input 0 is a bool mask
+  bool divides_integers = false;  ///< a 0 in input 1 is a ValueError for integers
+  Bools bools = Bools::Any;       ///< which bool inputs are not a TypeError
   /// Gradient of input I by recorded operations; inputs and output may be undefined where uses[I] does not name them.
   Tensor (*backward)(const void* op, int input, const Tensor& dy, const Tensor* inputs, const Tensor& y) = nullptr;
   std::array<Domain, kMaxPointwiseInputs> domain{};
@@ -60,7 +62,9 @@ const Tensor& pointwise_inplace(const PointwiseEntry& entry, const void* op, siz
 }  // namespace autograd
 
 /// Runs and records an operation. Inputs broadcast; dtypes promote as PyTorch's; all must be on one device, except for
-/// 0-d wrapped numbers. Throws ShapeError, TypeError, BackendError.
+/// 0-d wrapped numbers. Comparisons and integer operations first convert each input to the common dtype, as PyTorch does:
+/// a number out of an integer dtype's range wraps, and 0.1 equals a float16 made of 0.1. Throws ShapeError, TypeError,
+/// BackendError; ValueError for an integer division by 0 on the host.
 template <class Op, class... Inputs>
 Tensor pointwise(const Op& op, const Inputs&... inputs) {
   static_assert(sizeof...(Inputs) == Op::arity);

@@ -43,12 +43,24 @@ DType common_dtype(const PointwiseEntry& entry, const Tensor* const* inputs, boo
   return result;
 }
 
+/// An input, or the common dtype, is a bool that the operation does not take.
+bool refuses_bool(const PointwiseEntry& entry, const Tensor* const* inputs, DType common) {
+  if (entry.bools == Bools::NotAlone) return common == kBool;
+  for (int i = 0; i < entry.kernels.arity; ++i) {
+    if (inputs[i]->dtype() == kBool) return true;
+  }
+  return false;
+}
+
 void check_dtypes(const PointwiseEntry& entry, const Tensor* const* inputs, DType common) {
   if (entry.floats_only && !is_floating_point(common)) {
     fail<TypeError>(entry.kernels.name, "expected a floating-point dtype, got {}", name_of(common));
   }
   if (entry.integers_only && is_floating_point(common)) {
     fail<TypeError>(entry.kernels.name, "expected integers or bool, got {}", name_of(common));
+  }
+  if (entry.bools != Bools::Any && refuses_bool(entry, inputs, common)) {
+    fail<TypeError>(entry.kernels.name, "expected numbers, got bool; operations on masks are &, |, ^ and ~");
   }
   if (entry.first_is_condition && inputs[0]->dtype() != kBool) {
     fail<TypeError>(entry.kernels.name, "expected a condition of bool, got {}", name_of(inputs[0]->dtype()));

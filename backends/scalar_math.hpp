@@ -83,7 +83,7 @@ FARRO_FUNCTION inline T pow(T x, T y) {
   }
 }
 
-/// The quotient rounded towards 0; an integer divided by 0 gives 0.
+/// The quotient rounded towards 0; an integer divided by 0 gives 0 (on the host operations refuse that before they run).
 template <class T>
 FARRO_FUNCTION inline T trunc_divide(T x, T y) {
   if constexpr (std::is_integral_v<T>) {

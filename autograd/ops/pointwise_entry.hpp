@@ -59,6 +59,8 @@ constexpr PointwiseEntry make_entry() {
   e.floats_only = Op::floats_only;
   e.integers_only = Op::integers_only;
   e.first_is_condition = Op::first_is_condition;
+  e.divides_integers = Op::divides_integers;
+  e.bools = Op::bools;
   if constexpr (Op::differentiable) e.backward = recorded_backward<Op>;
   e.domain = {Op::domain, Op::domain1, Op::domain2};
   e.example = &kExample<Op>;

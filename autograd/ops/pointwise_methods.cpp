@@ -1,4 +1,6 @@
 #include <cmath>
+#include <initializer_list>
+#include <limits>
 
 #include <farro/autograd/ops/pointwise_list.hpp>
 
@@ -17,16 +19,72 @@ double largest(DType dtype) {
   }
 }
 
-/// Bounds with a fraction raise integers to the default dtype, as any other number would.
+bool is_whole(double value) { return !std::isfinite(value) || value == std::floor(value); }
+
+/// Bounds with a fraction raise integers to the default dtype, as any other number would; whole ones raise bool to int64.
 Tensor clampable(const Tensor& x, double min, double max) {
   if (x.is_floating_point()) return x;
-  bool fraction = (std::isfinite(min) && min != std::floor(min)) || (std::isfinite(max) && max != std::floor(max));
-  return fraction ? x.to(default_dtype()) : x;
+  if (!is_whole(min) || !is_whole(max)) return x.to(default_dtype());
+  return x.dtype() == kBool ? x.to(kInt64) : x;
+}
+
+/// A factor of integers must be whole.
+void check_factor(const char* operation, double factor, std::initializer_list<const Tensor*> inputs) {
+  if (factor == std::floor(factor)) return;
+  for (const Tensor* x : inputs) {
+    if (x->is_floating_point()) return;
+  }
+  fail<TypeError>(operation, "expected a whole factor for integers, got {}", factor);
+}
+
+void check_subtraction(const Tensor& x, const Tensor& other) {
+  if (x.dtype() != kBool && other.dtype() != kBool) return;
+  fail<TypeError>("sub", "expected numbers, got bool; operations on masks are &, |, ^ and ~");
+}
+
+/// An integer x can be raised to this number.
+void check_exponent(const Tensor& x, double exponent) {
+  if (x.is_floating_point()) return;
+  if (!is_whole(exponent)) {
+    fail<TypeError>("pow", "expected a whole exponent for {} in place, got {}", name_of(x.dtype()), exponent);
+  }
+  if (exponent < 0) fail<ValueError>("pow", "expected an exponent >= 0 for {}, got {}", name_of(x.dtype()), exponent);
 }
 
 }  // namespace
 
+Tensor add(const Tensor& x, const Tensor& other, double alpha) {
+  if (alpha == 1) return add(x, other);
+  check_factor("add", alpha, {&x, &other});
+  return pointwise(ops::AddScaled{{}, alpha}, x, other);
+}
+
+Tensor sub(const Tensor& x, const Tensor& other, double alpha) {
+  if (alpha == 1) return sub(x, other);
+  check_subtraction(x, other);
+  check_factor("sub", alpha, {&x, &other});
+  return pointwise(ops::AddScaled{{}, -alpha}, x, other);
+}
+
+Tensor square(const Tensor& x) { return pointwise(ops::Square{}, x.dtype() == kBool ? x.to(kInt64) : x); }
+
+Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, double value) {
+  check_factor("addcmul", value, {&x, &a, &b});
+  return pointwise(ops::Addcmul{{}, value}, x, a, b);
+}
+
+const Tensor& addcmul_(const Tensor& self, const Tensor& a, const Tensor& b, double value) {
+  check_factor("addcmul", value, {&self, &a, &b});
+  return pointwise_inplace(ops::Addcmul{{}, value}, self, a, b);
+}
+
+const Tensor& pow_(const Tensor& self, double exponent) {
+  check_exponent(self, exponent);
+  return pointwise_inplace(ops::PowNumber{{}, exponent}, self);
+}
+
 Tensor pow(const Tensor& x, const Tensor& exponent) {
+  if (is_number(exponent) && !is_floating_point(exponent.dtype())) check_exponent(x, exponent.item_double());
   if (is_number(exponent) && !is_number(x) && x.is_floating_point()) {
     return pointwise(ops::PowNumber{{}, exponent.item_double()}, x);
   }
@@ -41,6 +99,15 @@ Tensor clamp(const Tensor& x, std::optional<double> min, std::optional<double> m
   constexpr double infinity = std::numeric_limits<double>::infinity();
   double lo = min.value_or(-infinity), hi = max.value_or(infinity);
   return pointwise(ops::Clamp{{}, lo, hi}, clampable(x, lo, hi));
+}
+
+const Tensor& clamp_(const Tensor& self, std::optional<double> min, std::optional<double> max) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  double lo = min.value_or(-infinity), hi = max.value_or(infinity);
+  if (!self.is_floating_point() && (!is_whole(lo) || !is_whole(hi))) {
+    fail<TypeError>("clamp", "expected whole bounds for {} in place, got {} and {}", name_of(self.dtype()), lo, hi);
+  }
+  return pointwise_inplace(ops::Clamp{{}, lo, hi}, self);
 }
 
 Tensor clamp(const Tensor& x, const Tensor& min, const Tensor& max) {
@@ -95,12 +162,15 @@ Tensor Tensor::clamp(std::optional<double> min, std::optional<double> max) const
   return farro::clamp(*this, min, max);
 }
 const Tensor& Tensor::add_(const Tensor& other, double alpha) const {
-  return alpha == 1 ? pointwise_inplace(ops::Add{}, *this, other)
-                    : pointwise_inplace(ops::AddScaled{{}, alpha}, *this, other);
+  if (alpha == 1) return pointwise_inplace(ops::Add{}, *this, other);
+  check_factor("add", alpha, {this, &other});
+  return pointwise_inplace(ops::AddScaled{{}, alpha}, *this, other);
 }
 const Tensor& Tensor::sub_(const Tensor& other, double alpha) const {
-  return alpha == 1 ? pointwise_inplace(ops::Sub{}, *this, other)
-                    : pointwise_inplace(ops::AddScaled{{}, -alpha}, *this, other);
+  if (alpha == 1) return pointwise_inplace(ops::Sub{}, *this, other);
+  check_subtraction(*this, other);
+  check_factor("sub", alpha, {this, &other});
+  return pointwise_inplace(ops::AddScaled{{}, -alpha}, *this, other);
 }
 const Tensor& Tensor::mul_(const Tensor& other) const { return pointwise_inplace(ops::Mul{}, *this, other); }
 const Tensor& Tensor::div_(const Tensor& other) const { return pointwise_inplace(ops::Div{}, *this, other); }

@@ -109,6 +109,19 @@ void run_pointwise_backward_contiguous(const PointwiseKernels& kernels, const vo
                  [=](void* out, const void* const* in, int64_t count) { run(op, input, out, in, count); });
 }
 
+int64_t first_zero(const ArrayView& array) {
+  constexpr int64_t length = 512;
+  int64_t buffer[length], n = array.numel();
+  kernels::Walk walk(array.sizes, array.strides);
+  for (int64_t i = 0; i < n; i += length) {
+    int64_t* end = buffer + std::min(length, n - i);
+    kernels::read_run(array.data, array.dtype, walk, i, end - buffer, buffer);
+    int64_t* zero = std::find(buffer, end, 0);
+    if (zero != end) return i + (zero - buffer);
+  }
+  return -1;
+}
+
 void run_pointwise(const PointwiseKernels& kernels, const void* op, DType compute, const ArrayView& y,
                    std::span<const ArrayView* const> x) {
   PointwiseArrays a{.device = y.device, .compute = compute, .n = y.numel(), .out = {}, .in = {}};

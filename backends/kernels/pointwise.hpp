@@ -33,6 +33,9 @@ struct Domain {
   double lo = -3, hi = 3;
 };
 
+/// Which inputs of dtype bool an operation takes; the others are a TypeError, as in PyTorch.
+enum class Bools : uint8_t { Any, NotAlone, None };
+
 /// Base of an operation struct: defaults for what it does not say.
 template <int Arity>
 struct Pointwise {
@@ -43,6 +46,8 @@ struct Pointwise {
   static constexpr bool floats_only = false;
   static constexpr bool integers_only = false;
   static constexpr bool first_is_condition = false;  ///< input 0 is a mask that takes no part in promotion
+  static constexpr bool divides_integers = false;    ///< a 0 in input 1 is a ValueError for integers
+  static constexpr Bools bools = Bools::Any;
   static constexpr Uses uses = {};
   static constexpr unsigned passes_gradient = 0;  ///< mask of the inputs whose gradient is dy itself
   static constexpr Domain domain = {};            ///< of input 0
@@ -114,6 +119,9 @@ void run_pointwise_contiguous(const PointwiseKernels& kernels, const void* op, D
 void run_pointwise_backward_contiguous(const PointwiseKernels& kernels, const void* op, int input, DType compute,
                                        Device device, int64_t n, void* dx, const void* dy, const void* const* x,
                                        const void* y);
+
+/// The first element, in row-major order, of an integer array on the host that is 0; -1 without one.
+int64_t first_zero(const ArrayView& array);
 
 /// y = op(x…), each x broadcast to y's sizes; computed in `compute`. y may be one of the x's exactly (in place).
 /// An x on the host with one element may stand among device arrays (a wrapped number).

@@ -12,6 +12,7 @@ namespace ops {
 
 struct Relu : Pointwise<1> {
   static constexpr const char* name = "relu";
+  static constexpr Bools bools = Bools::NotAlone;
   static constexpr Uses uses = {kOutput};
   static constexpr Domain domain = {0.1, 3};
   template <class T> FARRO_FORMULA T forward(T x) const { return select(x <= T(0), T(0), x); }

@@ -29,6 +29,7 @@ struct AddScaled : Pointwise<2> {
 
 struct Sub : Pointwise<2> {
   static constexpr const char* name = "sub";
+  static constexpr Bools bools = Bools::None;
   static constexpr unsigned passes_gradient = kInput0;
   template <class T> FARRO_FORMULA T forward(T x, T z) const { return x - z; }
   template <int I, class T> FARRO_FORMULA T backward(T dy, T, T, T) const {
@@ -62,6 +63,8 @@ struct Div : Pointwise<2> {
 /// The quotient, rounded down.
 struct DivFloor : Pointwise<2> {
   static constexpr const char* name = "div_floor";
+  static constexpr bool divides_integers = true;
+  static constexpr Bools bools = Bools::NotAlone;
   static constexpr Domain domain = {-3, 3};
   static constexpr Domain domain1 = {0.7, 2};
   static constexpr double cost = 4;
@@ -72,6 +75,8 @@ struct DivFloor : Pointwise<2> {
 /// The quotient, rounded towards 0.
 struct DivTrunc : Pointwise<2> {
   static constexpr const char* name = "div_trunc";
+  static constexpr bool divides_integers = true;
+  static constexpr Bools bools = Bools::NotAlone;
   static constexpr Domain domain = {-3, 3};
   static constexpr Domain domain1 = {0.7, 2};
   template <class T> FARRO_FORMULA T forward(T x, T z) const { return math::trunc_divide(x, z); }
@@ -81,6 +86,8 @@ struct DivTrunc : Pointwise<2> {
 /// What remains of x after its quotient was rounded towards 0; has the sign of x.
 struct Fmod : Pointwise<2> {
   static constexpr const char* name = "fmod";
+  static constexpr bool divides_integers = true;
+  static constexpr Bools bools = Bools::NotAlone;
   static constexpr Uses uses = {kNothing, kInput0 | kInput1};
   static constexpr unsigned passes_gradient = kInput0;
   static constexpr Domain domain = {2.1, 2.6};
@@ -96,6 +103,8 @@ struct Fmod : Pointwise<2> {
 /// What remains of x after its quotient was rounded down; has the sign of z.
 struct Remainder : Pointwise<2> {
   static constexpr const char* name = "remainder";
+  static constexpr bool divides_integers = true;
+  static constexpr Bools bools = Bools::NotAlone;
   static constexpr Uses uses = {kNothing, kInput0 | kInput1};
   static constexpr unsigned passes_gradient = kInput0;
   static constexpr Domain domain = {2.1, 2.6};
@@ -110,6 +119,7 @@ struct Remainder : Pointwise<2> {
 
 struct Neg : Pointwise<1> {
   static constexpr const char* name = "neg";
+  static constexpr Bools bools = Bools::None;
   template <class T> FARRO_FORMULA T forward(T x) const { return -x; }
   template <int I, class T> FARRO_FORMULA T backward(T dy, T, T) const { return -dy; }
 };
@@ -132,6 +142,7 @@ struct Square : Pointwise<1> {
 
 struct Abs : Pointwise<1> {
   static constexpr const char* name = "abs";
+  static constexpr Bools bools = Bools::NotAlone;
   static constexpr Uses uses = {kInput0};
   static constexpr Domain domain = {0.1, 3};
   template <class T> FARRO_FORMULA T forward(T x) const { return math::abs(x); }
@@ -197,20 +208,19 @@ struct Addcdiv : Pointwise<3> {
 
 }  // namespace ops
 
-/// x + alpha * other
-inline Tensor add(const Tensor& x, const Tensor& other, double alpha = 1) {
-  return alpha == 1 ? pointwise(ops::Add{}, x, other) : pointwise(ops::AddScaled{{}, alpha}, x, other);
-}
-/// x - alpha * other
-inline Tensor sub(const Tensor& x, const Tensor& other, double alpha = 1) {
-  return alpha == 1 ? pointwise(ops::Sub{}, x, other) : pointwise(ops::AddScaled{{}, -alpha}, x, other);
-}
+/// x + alpha * other. TypeError for integers with an alpha that is not whole.
+Tensor add(const Tensor& x, const Tensor& other, double alpha);
+inline Tensor add(const Tensor& x, const Tensor& other) { return pointwise(ops::Add{}, x, other); }
+/// x - alpha * other. TypeError for bool, and for integers with an alpha that is not whole.
+Tensor sub(const Tensor& x, const Tensor& other, double alpha);
+inline Tensor sub(const Tensor& x, const Tensor& other) { return pointwise(ops::Sub{}, x, other); }
 /// other - alpha * x
 inline Tensor rsub(const Tensor& x, const Tensor& other, double alpha = 1) { return sub(other, x, alpha); }
 inline Tensor mul(const Tensor& x, const Tensor& other) { return pointwise(ops::Mul{}, x, other); }
 /// True division: integers give the default dtype.
 inline Tensor div(const Tensor& x, const Tensor& other) { return pointwise(ops::Div{}, x, other); }
-/// "floor" rounds the quotient down, "trunc" towards 0. An integer divided by 0 gives 0.
+/// "floor" rounds the quotient down, "trunc" towards 0. As all divisions of integers that give integers: ValueError where
+/// the divisor holds a 0 (on a device the quotient, and the remainder, is 0 there).
 inline Tensor div(const Tensor& x, const Tensor& other, std::string_view rounding_mode) {
   if (rounding_mode == "floor") return pointwise(ops::DivFloor{}, x, other);
   if (rounding_mode == "trunc") return pointwise(ops::DivTrunc{}, x, other);
@@ -220,19 +230,19 @@ inline Tensor floor_divide(const Tensor& x, const Tensor& other) { return pointw
 inline Tensor true_divide(const Tensor& x, const Tensor& other) { return div(x, other); }
 inline Tensor fmod(const Tensor& x, const Tensor& other) { return pointwise(ops::Fmod{}, x, other); }
 inline Tensor remainder(const Tensor& x, const Tensor& other) { return pointwise(ops::Remainder{}, x, other); }
+/// TypeError for bool.
 inline Tensor neg(const Tensor& x) { return pointwise(ops::Neg{}, x); }
 inline Tensor reciprocal(const Tensor& x) { return pointwise(ops::Reciprocal{}, x); }
-inline Tensor square(const Tensor& x) { return pointwise(ops::Square{}, x); }
+/// Of int64 for bool.
+Tensor square(const Tensor& x);
 inline Tensor abs(const Tensor& x) { return pointwise(ops::Abs{}, x); }
 inline Tensor sign(const Tensor& x) { return pointwise(ops::Sign{}, x); }
 /// x + weight * (end - x); weight may be a number.
 inline Tensor lerp(const Tensor& x, const Tensor& end, const Tensor& weight) {
   return pointwise(ops::Lerp{}, x, end, weight);
 }
-/// x + value * a * b
-inline Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, double value = 1) {
-  return pointwise(ops::Addcmul{{}, value}, x, a, b);
-}
+/// x + value * a * b. TypeError for integers with a value that is not whole.
+Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, double value = 1);
 /// x + value * a / b
 inline Tensor addcdiv(const Tensor& x, const Tensor& a, const Tensor& b, double value = 1) {
   return pointwise(ops::Addcdiv{{}, value}, x, a, b);

@@ -112,6 +112,7 @@ struct Rsqrt : Pointwise<1> {
 /// x to the power of z, both tensors.
 struct Pow : Pointwise<2> {
   static constexpr const char* name = "pow";
+  static constexpr Bools bools = Bools::NotAlone;
   static constexpr Uses uses = {kInput0 | kInput1, kInput0 | kInput1 | kOutput};
   static constexpr Domain domain = {0.2, 3};
   static constexpr Domain domain1 = {-2, 2};
@@ -223,7 +224,8 @@ inline Tensor log2(const Tensor& x) { return pointwise(ops::Log2{}, x); }
 inline Tensor log10(const Tensor& x) { return pointwise(ops::Log10{}, x); }
 inline Tensor sqrt(const Tensor& x) { return pointwise(ops::Sqrt{}, x); }
 inline Tensor rsqrt(const Tensor& x) { return pointwise(ops::Rsqrt{}, x); }
-/// x to the power of `exponent`; either may be a number. Integers to negative powers give 0 (1 and -1 excepted).
+/// x to the power of `exponent`; either may be a number. Integers to negative powers give 0 (1 and -1 excepted) where the
+/// powers are a tensor, and are a ValueError where they are a number. TypeError for bool to the power of bool.
 Tensor pow(const Tensor& x, const Tensor& exponent);
 inline Tensor xlogy(const Tensor& x, const Tensor& other) { return pointwise(ops::Xlogy{}, x, other); }
 inline Tensor logaddexp(const Tensor& x, const Tensor& other) { return pointwise(ops::Logaddexp{}, x, other); }

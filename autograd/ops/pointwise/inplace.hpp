@@ -28,15 +28,10 @@ inline const Tensor& elu_(const Tensor& self, double alpha = 1) { return pointwi
 inline const Tensor& hardtanh_(const Tensor& self, double min_val = -1, double max_val = 1) {
   return pointwise_inplace(ops::Hardtanh{{}, min_val, max_val}, self);
 }
-/// Absent bounds are none.
-inline const Tensor& clamp_(const Tensor& self, std::optional<double> min, std::optional<double> max = {}) {
-  constexpr double infinity = std::numeric_limits<double>::infinity();
-  return pointwise_inplace(ops::Clamp{{}, min.value_or(-infinity), max.value_or(infinity)}, self);
-}
-/// self + value * a * b
-inline const Tensor& addcmul_(const Tensor& self, const Tensor& a, const Tensor& b, double value = 1) {
-  return pointwise_inplace(ops::Addcmul{{}, value}, self, a, b);
-}
+/// Absent bounds are none. TypeError for integers with bounds that are not whole.
+const Tensor& clamp_(const Tensor& self, std::optional<double> min, std::optional<double> max = {});
+/// self + value * a * b. TypeError for integers with a value that is not whole.
+const Tensor& addcmul_(const Tensor& self, const Tensor& a, const Tensor& b, double value = 1);
 /// self + value * a / b
 inline const Tensor& addcdiv_(const Tensor& self, const Tensor& a, const Tensor& b, double value = 1) {
   return pointwise_inplace(ops::Addcdiv{{}, value}, self, a, b);
@@ -45,8 +40,7 @@ inline const Tensor& addcdiv_(const Tensor& self, const Tensor& a, const Tensor&
 inline const Tensor& lerp_(const Tensor& self, const Tensor& end, const Tensor& weight) {
   return pointwise_inplace(ops::Lerp{}, self, end, weight);
 }
-inline const Tensor& pow_(const Tensor& self, double exponent) {
-  return pointwise_inplace(ops::PowNumber{{}, exponent}, self);
-}
+/// For integers: TypeError for an exponent that is not whole, ValueError for a negative one.
+const Tensor& pow_(const Tensor& self, double exponent);
 
 }  // namespace farro

@@ -98,6 +98,7 @@ struct Where : Pointwise<3> {
 
 struct Floor : Pointwise<1> {
   static constexpr const char* name = "floor";
+  static constexpr Bools bools = Bools::NotAlone;
   static constexpr Domain domain = {0.1, 0.9};
   template <class T> FARRO_FORMULA T forward(T x) const { return math::floor(x); }
   template <int I, class T> FARRO_FORMULA T backward(T, T, T) const { return T(0); }
@@ -105,6 +106,7 @@ struct Floor : Pointwise<1> {
 
 struct Ceil : Pointwise<1> {
   static constexpr const char* name = "ceil";
+  static constexpr Bools bools = Bools::NotAlone;
   static constexpr Domain domain = {0.1, 0.9};
   template <class T> FARRO_FORMULA T forward(T x) const { return math::ceil(x); }
   template <int I, class T> FARRO_FORMULA T backward(T, T, T) const { return T(0); }
@@ -112,6 +114,7 @@ struct Ceil : Pointwise<1> {
 
 struct Trunc : Pointwise<1> {
   static constexpr const char* name = "trunc";
+  static constexpr Bools bools = Bools::NotAlone;
   static constexpr Domain domain = {0.1, 0.9};
   template <class T> FARRO_FORMULA T forward(T x) const { return math::trunc(x); }
   template <int I, class T> FARRO_FORMULA T backward(T, T, T) const { return T(0); }
@@ -120,6 +123,7 @@ struct Trunc : Pointwise<1> {
 /// Ties go to even. `scale` is 10^decimals, or -10^-decimals for negative decimals.
 struct Round : Pointwise<1> {
   static constexpr const char* name = "round";
+  static constexpr Bools bools = Bools::NotAlone;
   static constexpr Domain domain = {0.6, 1.4};
   double decimals = 0;
   double scale = 1;
