@@ -9,6 +9,7 @@
 #include <memory>
 #include <type_traits>
 
+#include <farro/autograd/function.hpp>
 #include <farro/autograd/tensor.hpp>
 #include <farro/backends/dispatch.hpp>
 
@@ -79,30 +80,59 @@ void dispatch(const Tensor& tensor, F&& f) {
   dispatch(tensor.device(), tensor.dtype(), std::forward<F>(f));
 }
 
-template <class DataType, class Backend>
-auto Tensor::view_as() const {
-  using View = Kokkos::View<DataType, Kokkos::LayoutStride,
-                            Kokkos::Device<typename Backend::ExecutionSpace, typename Backend::MemorySpace>,
+namespace detail {
+
+/// T with `Rank` asterisks.
+template <class T, int Rank>
+struct DataTypeOf {
+  using type = typename DataTypeOf<T*, Rank - 1>::type;
+};
+template <class T>
+struct DataTypeOf<T, 0> {
+  using type = T;
+};
+
+/// A tensor's elements as a view for an execution and a memory space that can reach them.
+template <class DataType, class ExecutionSpace, class MemorySpace>
+auto strided_view(const Tensor& tensor, bool reachable, std::string_view backend) {
+  using View = Kokkos::View<DataType, Kokkos::LayoutStride, Kokkos::Device<ExecutionSpace, MemorySpace>,
                             Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   constexpr int rank = static_cast<int>(View::rank);
   constexpr DType wanted = dtype_of<typename View::non_const_value_type>;
-  if (dtype() != wanted || dim() != rank || device().backend() != Backend::id) {
-    detail::wrong_view(*this, wanted, rank, Backend::name);
-  }
+  if (tensor.dtype() != wanted || tensor.dim() != rank || !reachable) wrong_view(tensor, wanted, rank, backend);
   Kokkos::LayoutStride layout;
   for (int d = 0; d < rank; ++d) {
-    layout.dimension[d] = static_cast<size_t>(sizes()[d]);
-    layout.stride[d] = static_cast<size_t>(strides()[d]);
+    layout.dimension[d] = static_cast<size_t>(tensor.sizes()[d]);
+    layout.stride[d] = static_cast<size_t>(tensor.strides()[d]);
   }
-  View view(static_cast<typename View::pointer_type>(data_ptr()), layout);
+  View view(static_cast<typename View::pointer_type>(tensor.data_ptr()), layout);
   for (int d = 0; d < rank; ++d) {
     // Extents that DataType fixes, as in double[3][3], are the view's whatever the layout says.
-    if (static_cast<int64_t>(view.extent(static_cast<size_t>(d))) != sizes()[d]) {
+    if (static_cast<int64_t>(view.extent(static_cast<size_t>(d))) != tensor.sizes()[d]) {
       fail<ShapeError>("view_as", "expected size {} in dimension {}, got shape {}", view.extent(static_cast<size_t>(d)),
-                       d, to_string(sizes()));
+                       d, to_string(tensor.sizes()));
     }
   }
   return view;
+}
+
+}  // namespace detail
+
+template <class DataType, class Backend>
+auto Tensor::view_as() const {
+  return detail::strided_view<DataType, typename Backend::ExecutionSpace, typename Backend::MemorySpace>(
+      *this, device().backend() == Backend::id, Backend::name);
+}
+
+template <class T, int Rank, class Backend>
+auto autograd::Context::view(const Tensor& tensor) const {
+  using DataType = typename farro::detail::DataTypeOf<T, Rank>::type;
+  if constexpr (std::is_void_v<Backend>) {
+    return farro::detail::strided_view<DataType, Kokkos::DefaultHostExecutionSpace, Kokkos::HostSpace>(
+        tensor, tensor.device().is_host(), "the host");
+  } else {
+    return tensor.view_as<DataType, Backend>();
+  }
 }
 
 }  // namespace farro
