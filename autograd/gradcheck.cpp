@@ -1,118 +1,23 @@
-#include <farro/autograd/gradcheck.hpp>
+#include <farro/autograd/gradcheck_jacobian.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include <farro/autograd/engine.hpp>
 #include <farro/autograd/ops/copy.hpp>
 #include <farro/autograd/ops/factory.hpp>
 #include <farro/autograd/record.hpp>
 #include <farro/backends/random.hpp>
-#include <farro/backends/registry.hpp>
 #include <farro/backends/warning.hpp>
 
 namespace farro {
 namespace {
 
+using namespace detail;
+
 constexpr const char* kName = "gradcheck";
-
-/// d output[c] / d input[r], row by row.
-struct Jacobian {
-  size_t rows = 0, columns = 0;
-  std::vector<double> values;
-  Jacobian(const Tensor& input, const Tensor& output)
-      : rows(static_cast<size_t>(input.numel())),
-        columns(static_cast<size_t>(output.numel())),
-        values(rows * columns, 0.0) {}
-  double& at(size_t row, size_t column) { return values[row * columns + column]; }
-  double at(size_t row, size_t column) const { return values[row * columns + column]; }
-};
-
-template <class F>
-void with_float(DType dtype, F f) {
-  switch (dtype) {
-    case DType::Float32:
-      return f(float{});
-    case DType::Float64:
-      return f(double{});
-    case DType::BFloat16:
-      return f(BFloat16{});
-    default:
-      return f(Float16{});
-  }
-}
-
-/// One element of a tensor of floats, on any device.
-class Element {
- public:
-  Element(const Tensor& tensor, int64_t number) : device_(tensor.device()), dtype_(tensor.dtype()) {
-    const Dims& sizes = tensor.sizes();
-    int64_t offset = 0;
-    for (int d = sizes.size() - 1; d >= 0; --d) {
-      offset += number % sizes[d] * tensor.strides()[d];
-      number /= sizes[d];
-    }
-    place_ =
-        static_cast<std::byte*>(tensor.data_ptr()) + offset * static_cast<int64_t>(size_of(dtype_));
-  }
-  double get() const {
-    double result = 0;
-    with_float(dtype_, [&](auto value) {
-      copy(&value, place_, sizeof value);
-      if constexpr (sizeof value == 2) {
-        result = static_cast<double>(static_cast<float>(value));
-      } else {
-        result = static_cast<double>(value);
-      }
-    });
-    return result;
-  }
-  void set(double number) const {
-    with_float(dtype_, [&](auto value) {
-      if constexpr (sizeof value == 2) {
-        value = decltype(value)(static_cast<float>(number));
-      } else {
-        value = static_cast<decltype(value)>(number);
-      }
-      copy(place_, &value, sizeof value);
-    });
-  }
-
- private:
-  void copy(void* to, const void* from, size_t bytes) const {
-    if (device_.is_host()) {
-      std::memcpy(to, from, bytes);
-    } else {
-      detail::backend_info(device_.backend()).copy(to, from, bytes);
-    }
-  }
-
-  Device device_;
-  DType dtype_;
-  std::byte* place_;
-};
-
-/// An element that goes back to its place in the end.
-class MovedElement {
- public:
-  MovedElement(const Tensor& tensor, int64_t number)
-      : element_(tensor, number), middle_(element_.get()) {}
-  ~MovedElement() { element_.set(middle_); }
-  MovedElement(const MovedElement&) = delete;
-  MovedElement& operator=(const MovedElement&) = delete;
-  /// Returns what is stored.
-  double move(double distance) const {
-    element_.set(middle_ + distance);
-    return element_.get();
-  }
-
- private:
-  Element element_;
-  double middle_;
-};
 
 bool is_differentiable(const Tensor& t) {
   return t.defined() && t.is_floating_point() && t.requires_grad();
@@ -147,97 +52,6 @@ void check_inputs(const std::vector<Tensor>& inputs) {
   if (std::ranges::none_of(inputs, is_differentiable)) {
     fail<ValueError>(kName, "expected at least one floating-point input that requires grad");
   }
-}
-
-/// Of every output with respect to one input, by central differences.
-std::vector<Jacobian> numerical_jacobians(const CheckedFunction& f,
-                                          const std::vector<Tensor>& inputs, const Tensor& input,
-                                          const std::vector<Tensor>& outputs, double eps) {
-  std::vector<Jacobian> jacobians;
-  for (const Tensor& output : outputs) jacobians.emplace_back(input, output);
-  auto evaluate = [&] {
-    std::vector<std::vector<double>> values;
-    for (const Tensor& output : f(inputs))
-      values.push_back(output.defined() ? output.to_vector() : std::vector<double>());
-    return values;
-  };
-  for (int64_t row = 0; row < input.numel(); ++row) {
-    MovedElement element(input, row);
-    double above = element.move(eps);
-    auto high = evaluate();
-    double step = above - element.move(-eps);  // what rounding has left of 2 · eps
-    if (step == 0 || !std::isfinite(step)) step = 2 * eps;
-    auto low = evaluate();
-    for (size_t o = 0; o < jacobians.size(); ++o) {
-      Jacobian& jacobian = jacobians[o];
-      if (high.size() != jacobians.size() || high[o].size() != jacobian.columns ||
-          low[o].size() != jacobian.columns) {
-        fail<ValueError>(kName,
-                         "expected a function whose outputs have the same shapes on each call; "
-                         "output {} has not",
-                         o);
-      }
-      for (size_t c = 0; c < jacobian.columns; ++c) {
-        jacobian.at(static_cast<size_t>(row), c) = (high[o][c] - low[o][c]) / step;
-      }
-    }
-  }
-  return jacobians;
-}
-
-void check_gradient(const Tensor& gradient, const Tensor& input, size_t input_number) {
-  if (!gradient.defined()) return;
-  if (gradient.sizes() != input.sizes() || gradient.dtype() != input.dtype() ||
-      gradient.device() != input.device()) {
-    fail<GradcheckError>(
-        kName, "expected a gradient of shape {}, {} on {} for input {}, got {}, {} on {}",
-        to_string(input.sizes()), name_of(input.dtype()), input.device().str(), input_number,
-        to_string(gradient.sizes()), name_of(gradient.dtype()), gradient.device().str());
-  }
-}
-
-/// Of one output with respect to every input, a backward for each element of the output.
-std::vector<Jacobian> analytical_jacobians(const Tensor& output,
-                                           const std::vector<Tensor>& inputs) {
-  std::vector<Jacobian> jacobians;
-  for (const Tensor& input : inputs) jacobians.emplace_back(input, output);
-  for (int64_t column = 0; column < output.numel(); ++column) {
-    Tensor one_hot = zeros(output.sizes(), {.dtype = output.dtype(), .device = output.device()});
-    Element(one_hot, column).set(1);
-    auto gradients =
-        grad({output}, inputs, {.retain_graph = true, .allow_unused = true}, {one_hot});
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (!gradients[i].defined()) continue;
-      check_gradient(gradients[i], inputs[i], i);
-      std::vector<double> values = gradients[i].to_vector();
-      for (size_t row = 0; row < values.size(); ++row)
-        jacobians[i].at(row, static_cast<size_t>(column)) = values[row];
-    }
-  }
-  return jacobians;
-}
-
-/// A matrix with aligned columns; the middle of large ones is left out.
-std::string matrix_text(const Jacobian& jacobian) {
-  constexpr size_t kRows = 32, kColumns = 10;
-  std::vector<std::string> cells;
-  size_t rows = std::min(jacobian.rows, kRows), columns = std::min(jacobian.columns, kColumns),
-         width = 0;
-  for (size_t r = 0; r < rows; ++r) {
-    for (size_t c = 0; c < columns; ++c) {
-      cells.push_back(fmt::format("{:.6g}", jacobian.at(r, c)));
-      width = std::max(width, cells.back().size());
-    }
-  }
-  std::string text;
-  for (size_t r = 0; r < rows; ++r) {
-    text += "  ";
-    for (size_t c = 0; c < columns; ++c)
-      text += fmt::format(" {:>{}}", cells[r * columns + c], width);
-    text += jacobian.columns > columns ? " …\n" : "\n";
-  }
-  if (jacobian.rows > rows) text += "   …\n";
-  return text;
 }
 
 void compare(const Jacobian& analytical, const Jacobian& numerical, size_t output, size_t input,
@@ -279,7 +93,7 @@ void compare_runs(const Jacobian& first, const Jacobian& second, size_t output, 
   }
 }
 
-void check_jacobians(const CheckedFunction& f, const std::vector<Tensor>& inputs,
+void check_jacobians(const TensorFunction& f, const std::vector<Tensor>& inputs,
                      const std::vector<Tensor>& outputs, const GradcheckOptions& options) {
   std::vector<Tensor> wanted = differentiable(inputs);
   std::vector<size_t> numbers;
@@ -304,8 +118,66 @@ void check_jacobians(const CheckedFunction& f, const std::vector<Tensor>& inputs
   }
 }
 
+/// Numbers from -1 to 1, the same on each call.
+std::vector<double> random_direction(const Tensor& like, Generator& generator) {
+  std::vector<double> values = rand({like.numel()}, {.dtype = kFloat64}, &generator).to_vector();
+  for (double& value : values) value = 2 * value - 1;
+  return values;
+}
+
+double dot(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+double norm1(const std::vector<double>& a) {
+  double sum = 0;
+  for (double x : a) sum += std::abs(x);
+  return sum;
+}
+
+/// One random projection vᵀ J u of each Jacobian instead of the whole (fast mode).
+void check_projections(const TensorFunction& f, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs,
+                       const GradcheckOptions& options) {
+  Generator generator(0x2545f491);
+  std::vector<Tensor> wanted = differentiable(inputs);
+  std::vector<std::vector<double>> directions, weights;
+  for (const Tensor& input : wanted) directions.push_back(random_direction(input, generator));
+  for (const Tensor& output : outputs) weights.push_back(random_direction(output, generator));
+  auto gradients = [&](size_t o) {
+    const Tensor& output = outputs[o];
+    if (!is_differentiable(output)) return std::vector<Tensor>(wanted.size());
+    Tensor weight = from_vector(weights[o], {output.numel()}, {.dtype = kFloat64}).to(output.device()).to(output.dtype());
+    return grad({output}, wanted, {.retain_graph = true, .allow_unused = true}, {weight.reshape(output.sizes())});
+  };
+  std::vector<std::vector<std::vector<double>>> changes;  // by input, then output
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    changes.push_back(numerical_directional(f, inputs, wanted[i], directions[i], outputs, options.eps));
+  }
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    auto first = gradients(o), second = gradients(o);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      check_gradient(first[i], wanted[i], i);
+      double numerical = dot(weights[o], changes[i][o]);
+      double analytical = first[i].defined() ? dot(directions[i], first[i].to_vector()) : 0;
+      double again = second[i].defined() ? dot(directions[i], second[i].to_vector()) : 0;
+      double atol = options.atol * std::max(1.0, norm1(directions[i]) * norm1(weights[o]));
+      bool agrees = analytical == numerical || std::abs(analytical - numerical) <= atol + options.rtol * std::abs(numerical);
+      bool repeats = analytical == again || std::abs(analytical - again) <= options.nondet_tol * norm1(directions[i]);
+      if (agrees && repeats) continue;
+      check_jacobians(f, inputs, outputs, options);  // says which entry is wrong
+      fail<GradcheckError>(kName,
+                           "expected a random projection of the Jacobian of output {} with respect to differentiable input "
+                           "{} to agree, got numerical {:.9g}, analytical {:.9g} and {:.9g}; each entry of the Jacobians "
+                           "agrees within the tolerances",
+                           o, i, numerical, analytical, again);
+    }
+  }
+}
+
 /// Zero gradients of the outputs give zeros.
-void check_zero_gradients(const CheckedFunction& f, const std::vector<Tensor>& inputs) {
+void check_zero_gradients(const TensorFunction& f, const std::vector<Tensor>& inputs) {
   std::vector<Tensor> wanted = differentiable(inputs), outputs = differentiable(f(inputs)), zero;
   if (outputs.empty()) return;
   for (const Tensor& output : outputs)
@@ -334,7 +206,7 @@ Tensor without_gradient(const Tensor& x) {
 
 /// A null gradient of an output counts as zeros: all of them null, and each one beside random
 /// gradients of the others.
-void check_undefined_gradients(const CheckedFunction& f, const std::vector<Tensor>& inputs) {
+void check_undefined_gradients(const TensorFunction& f, const std::vector<Tensor>& inputs) {
   std::vector<Tensor> wanted = differentiable(inputs);
   size_t count = differentiable(f(inputs)).size();
   constexpr size_t kAll = ~size_t{0};
@@ -389,12 +261,12 @@ std::vector<Tensor> random_gradients(const std::vector<Tensor>& outputs) {
 
 }  // namespace
 
-bool gradcheck(const CheckedFunction& f, const std::vector<Tensor>& inputs,
+bool gradcheck(const TensorFunction& f, const std::vector<Tensor>& inputs,
                const GradcheckOptions& options) {
   EnableGrad guard;
   check_inputs(inputs);
   try {
-    check_jacobians(f, inputs, f(inputs), options);
+    (options.fast_mode ? check_projections : check_jacobians)(f, inputs, f(inputs), options);
     check_zero_gradients(f, inputs);
     if (options.check_undefined_grad) check_undefined_gradients(f, inputs);
   } catch (const GradcheckError&) {
@@ -404,7 +276,7 @@ bool gradcheck(const CheckedFunction& f, const std::vector<Tensor>& inputs,
   return true;
 }
 
-bool gradgradcheck(const CheckedFunction& f, const std::vector<Tensor>& inputs,
+bool gradgradcheck(const TensorFunction& f, const std::vector<Tensor>& inputs,
                    const GradcheckOptions& options, const std::vector<Tensor>& grad_outputs) {
   EnableGrad guard;
   check_inputs(inputs);

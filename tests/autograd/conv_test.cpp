@@ -21,7 +21,7 @@ Tensor leaf(const Dims& sizes, uint64_t seed, Device device = {}, DType dtype = 
 }  // namespace
 
 TEST_CASE("conv: first and second derivatives agree with finite differences") {
-  auto check = [](const CheckedFunction& f, const std::vector<Tensor>& inputs) {
+  auto check = [](const TensorFunction& f, const std::vector<Tensor>& inputs) {
     CHECK(gradcheck(f, inputs));
     CHECK(gradgradcheck(f, inputs));
   };

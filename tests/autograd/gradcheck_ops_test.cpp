@@ -29,7 +29,7 @@ namespace {
 
 struct Operation {
   const char* name;
-  CheckedFunction f;
+  TensorFunction f;
 };
 
 /// Those that take one tensor of any shape of at least one dimension.
@@ -132,7 +132,7 @@ std::vector<Tensor> matrices(Device device, bool with_empty) {
   return list;
 }
 
-void check(const char* name, const CheckedFunction& f, const Inputs& inputs) {
+void check(const char* name, const TensorFunction& f, const Inputs& inputs) {
   INFO(name << " of " << to_string(inputs[0].sizes()) << " with strides "
             << to_string(inputs[0].strides()) << " on " << inputs[0].device().str());
   try {
@@ -250,7 +250,7 @@ TEST_CASE("gradients of PyTorch's sample inputs match finite differences, once a
           for (const Tensor& t : flatten(c["output"])) out += t.numel();
           if (inputs.empty() || !c.has("cotangents") || in * out > 40'000) return;
           // Moving the inputs' elements moves those that the function reads from the case.
-          CheckedFunction f = [&](const Inputs&) { return flatten(entry.function(Call(c))); };
+          TensorFunction f = [&](const Inputs&) { return flatten(entry.function(Call(c))); };
           INFO(name << " on " << device.str());
           try {
             bool once = gradcheck(f, inputs);

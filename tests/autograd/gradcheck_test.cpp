@@ -289,3 +289,37 @@ TEST_CASE("gradcheck is the same on every device", "[A25]") {
     CHECK(gradcheck([](auto& in) { return tanh(in[0]) * in[0].sum(); }, {x}));
   });
 }
+
+TEST_CASE("fast mode passes what is right and fails on what is wrong", "[A26][A28]") {
+  GradcheckOptions fast{.fast_mode = true};
+  auto f = [](const Inputs& in) { return Inputs{tanh(in[0]) * in[1], in[0].sum()}; };
+  Inputs in{variable({2, 3}), variable({3}, 2)};
+  CHECK(gradcheck(f, in, fast));
+  CHECK(gradgradcheck(f, in, fast));
+  auto wrong_sign = [](const Inputs& x) {
+    return square(x[0], [](const BackwardContext& c) { return Grads{c.grad() * c.saved(0) * -2.0}; });
+  };
+  CHECK_THROWS_WITH(gradcheck(wrong_sign, {in[0]}, fast), ContainsSubstring("analytical:"));
+  // One wrong element among many.
+  auto one_wrong = [](const Inputs& x) {
+    return square(x[0], [](const BackwardContext& c) {
+      Tensor grad = c.grad() * c.saved(0) * 2.0;
+      grad.select(0, 1).mul_(1.1);
+      return Grads{grad};
+    });
+  };
+  CHECK_THROWS_AS(gradcheck(one_wrong, {variable({7})}, fast), GradcheckError);
+  int calls = 0;
+  auto unsteady = [&](const Inputs& x) {
+    return square(x[0], [&](const BackwardContext& c) { return Grads{c.grad() * c.saved(0) * (2.0 + 1e-7 * ++calls)}; });
+  };
+  CHECK_THROWS_AS(gradcheck(unsteady, {in[0]}, fast), GradcheckError);
+  // The whole Jacobian takes an evaluation for each element twice, a projection two.
+  int evaluations = 0;
+  auto counted = [&](const Inputs& x) {
+    ++evaluations;
+    return x[0] * x[0];
+  };
+  gradcheck(counted, {variable({50})}, fast);
+  CHECK(evaluations < 10);
+}

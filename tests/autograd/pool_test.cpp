@@ -16,7 +16,7 @@ const TensorOptions kLeaf{.dtype = kFloat64, .requires_grad = true};
 TEST_CASE("pooling: first and second derivatives", "[A8][A19]") {
   Tensor line = random({2, 3, 9}, kLeaf), image = random({2, 2, 6, 7}, kLeaf), volume = random({1, 2, 4, 5, 4}, kLeaf);
   Tensor strided = test::with_strides(random({2, 2, 5, 4}, kLeaf), {1, 2, 4, 20});
-  auto check = [](const Tensor& x, const CheckedFunction& f) {
+  auto check = [](const Tensor& x, const TensorFunction& f) {
     CHECK(gradcheck(f, {x}));
     CHECK(gradgradcheck(f, {x}));
   };
