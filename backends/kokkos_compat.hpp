@@ -2,8 +2,10 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
+#include <vector>
 
 #ifdef KOKKOS_ENABLE_OPENMP
 #include <omp.h>
@@ -54,22 +56,35 @@ void copy_bytes(void* to, const void* from, size_t bytes) {
 #endif
 }
 
-/// Initialises Kokkos; threads = 0 leaves the number to Kokkos.
-inline void initialize(int threads) {
+/// Initialises Kokkos; threads = 0 leaves the number to Kokkos. Quiet: without its warnings.
+inline void initialize(int threads, bool quiet) {
 #if KOKKOS_VERSION >= 30700
   Kokkos::InitializationSettings settings;
   if (threads > 0) settings.set_num_threads(threads);
+  if (quiet) settings.set_disable_warnings(true);
   Kokkos::initialize(settings);
 #else
   Kokkos::InitArguments arguments;
   if (threads > 0) arguments.num_threads = threads;
-  arguments.disable_warnings = true;
+  arguments.disable_warnings = quiet;
   Kokkos::initialize(arguments);
 #endif
 }
 
 /// Initialises Kokkos from the command line, out of which its options are taken.
-inline void initialize(int& argc, char** argv) { Kokkos::initialize(argc, argv); }
+inline void initialize(int& argc, char** argv, bool quiet) {
+  char flag[] = "--kokkos-disable-warnings";
+  std::vector<char*> arguments(argv, argv + argc);
+  if (quiet) arguments.push_back(flag);
+  int count = static_cast<int>(arguments.size());
+  arguments.push_back(nullptr);
+  Kokkos::initialize(count, arguments.data());
+  auto rest = std::remove(arguments.begin(), arguments.begin() + count, flag);
+  std::copy(arguments.begin(), rest, argv);
+  int left = static_cast<int>(rest - arguments.begin());
+  if (left < argc) argv[left] = nullptr;
+  argc = left;
+}
 
 /// True inside a parallel region of the space, where a further launch must not fork.
 template <class ExecutionSpace>

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <xsimd/xsimd.hpp>
 
@@ -14,6 +15,13 @@
 #include <farro/backends/registry.hpp>
 
 namespace farro {
+namespace {
+
+/// Kokkos then prints advice at every start, which is right for a node of one's own and wrong for a shared one. Other
+/// warnings go with it; whoever sets either variable gets them.
+bool nobody_binds_threads() { return !std::getenv("OMP_PROC_BIND") && !std::getenv("KOKKOS_DISABLE_WARNINGS"); }
+
+}  // namespace
 
 Runtime::Runtime() : Runtime(Options{}) {}
 
@@ -21,14 +29,14 @@ Runtime::Runtime(Options options) {
   if (options.threads < 0) fail<ValueError>("Runtime", "expected a number of threads >= 0, got {}", options.threads);
   if (compat::is_initialized()) return;
   if (compat::is_finalized()) fail<BackendError>("Runtime", "Kokkos was finalised and can't be initialised again");
-  compat::initialize(options.threads);
+  compat::initialize(options.threads, nobody_binds_threads());
   owns_ = true;
 }
 
 Runtime::Runtime(int& argc, char** argv) {
   if (compat::is_initialized()) return;
   if (compat::is_finalized()) fail<BackendError>("Runtime", "Kokkos was finalised and can't be initialised again");
-  compat::initialize(argc, argv);
+  compat::initialize(argc, argv, nobody_binds_threads());
   owns_ = true;
 }
 
