@@ -62,11 +62,10 @@ Conv<N>::Conv(const Options& options) : options(options) {
 
 template <int N>
 void Conv<N>::reset_parameters() {
-  init::kaiming_uniform_(weight, std::sqrt(5.0));
+  if (weight.numel() > 0) init::kaiming_uniform_(weight, std::sqrt(5.0));
   if (!bias.defined()) return;
   int64_t fan_in = init::calculate_fan_in_and_fan_out(weight).in;
-  if (fan_in == 0) return;
-  double bound = 1 / std::sqrt(static_cast<double>(fan_in));
+  double bound = fan_in > 0 ? 1 / std::sqrt(static_cast<double>(fan_in)) : 0;
   init::uniform_(bias, -bound, bound);
 }
 

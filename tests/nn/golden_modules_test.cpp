@@ -54,7 +54,7 @@ const std::map<std::string, Maker>& makers() {
       LAYER(AvgPool1d),   LAYER(AvgPool2d),   LAYER(AvgPool3d),   LAYER(BatchNorm1d), LAYER(BatchNorm2d),
       LAYER(BatchNorm3d), LAYER(CELU),        LAYER(Conv1d),      LAYER(Conv2d),      LAYER(Conv3d),
       LAYER(CrossEntropyLoss), LAYER(ELU),    LAYER(GELU),        LAYER(GroupNorm),   LAYER(Hardshrink),
-      LAYER(Hardswish),   LAYER(Hardtanh),    LAYER(L1Loss),      LAYER(LayerNorm),   LAYER(LeakyReLU),
+      LAYER(Hardswish),   LAYER(Hardtanh),    LAYER(L1Loss),      LAYER(LayerNorm),   LAYER(LazyConv1d), LAYER(LazyConv2d), LAYER(LazyConv3d), LAYER(LeakyReLU),
       LAYER(Linear),      LAYER(LogSigmoid),  LAYER(LogSoftmax),  LAYER(MSELoss),     LAYER(MaxPool1d),
       LAYER(MaxPool2d),   LAYER(MaxPool3d),   LAYER(Mish),        LAYER(NLLLoss),     LAYER(PReLU),
       LAYER(ReLU),        LAYER(ReLU6),       LAYER(SELU),        LAYER(SiLU),        LAYER(Sigmoid),
