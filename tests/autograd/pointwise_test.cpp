@@ -1,6 +1,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include <farro/autograd/engine.hpp>
 #include <farro/autograd/gradcheck.hpp>
@@ -133,6 +135,56 @@ TEST_CASE("pointwise: Serial and OpenMP give the same bits, forward and backward
         return run(*entry, samples(*entry, {40009}, {.dtype = dtype, .device = device, .requires_grad = true}));
       };
       require_same_bits(*entry, on(serial), on(openmp));
+    }
+  }
+}
+
+TEST_CASE("pointwise: every dtype gives the same bits on every device", "[bits][A20]") {
+  for (const PointwiseEntry* entry : pointwise_entries()) {
+    for (DType dtype : {kBFloat16, kFloat16, kInt64, kInt32, kInt16, kInt8, kUInt8, kBool}) {
+      bool integers = !is_floating_point(dtype);
+      if (integers && entry->floats_only) continue;
+      if (dtype == kBool && entry->bools != Bools::Any) continue;
+      if (entry->integers_only && !integers) continue;
+      auto of = [&](Device device) {
+        std::vector<Tensor> inputs;
+        for (int i = 0; i < entry->kernels.arity; ++i) {
+          Tensor x = sample(*entry, i, {9001}, {.dtype = integers ? kFloat32 : dtype, .device = device});
+          bool condition = entry->first_is_condition && i == 0;
+          if (integers && !condition) x = (x.to(kFloat32) * 7).to(dtype);
+          if (integers && entry->divides_integers && i == 1) x = x + eq(x, 0).to(dtype);
+          inputs.push_back(condition ? x.to(kBool) : x);
+        }
+        return run(*entry, inputs);
+      };
+      INFO(name_of(dtype));
+      auto expected = of("serial");
+      for (Device device : devices()) {
+        if (device.is_host()) require_same_bits(*entry, of(device), expected);
+      }
+    }
+  }
+}
+
+TEST_CASE("pointwise: special numbers in packs give what they give one by one") {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (const PointwiseEntry* entry : pointwise_entries()) {
+    if (entry->integers_only) continue;
+    for (DType dtype : {kFloat32, kFloat64}) {
+      bool single = dtype == kFloat32;
+      double tiny = single ? 1e-45 : 4.9e-324, small = single ? 1.17549435e-38 : 2.2250738585072014e-308;
+      double large = single ? 3.4028234e38 : 1.7976931348623157e308;
+      Tensor numbers = from_values({0.0, -0.0, 1, -1, 0.5, -0.5, 2, -2, infinity, -infinity, std::nan(""), tiny, -tiny,
+                                    small, -small, large, -large, 88.5, -88.5, -103, 709.7, -745, 1e6}, {.dtype = dtype});
+      int64_t n = numbers.numel();
+      std::vector<Tensor> inputs;
+      for (int i = 0; i < entry->kernels.arity; ++i) {
+        Tensor x = i == 0 ? numbers.reshape({n, 1}) : i == 1 ? numbers.reshape({1, n}) : numbers.narrow(0, 3, 1);
+        inputs.push_back(entry->first_is_condition && i == 0 ? gt(x, 0.0) : x.clone());
+      }
+      Tensor fast = call(*entry, inputs);
+      ReferenceKernels scope;
+      require_close(*entry, {fast}, {call(*entry, inputs)}, {single ? 1e-6 : 2e-15, 4 * tiny});
     }
   }
 }

@@ -190,6 +190,10 @@ inline Tensor fmax(const Tensor& x, const Tensor& other) { return pointwise(ops:
 inline Tensor fmin(const Tensor& x, const Tensor& other) { return pointwise(ops::Fmin{}, x, other); }
 /// ValueError where neither bound is given. The upper bound wins where they cross.
 Tensor clamp(const Tensor& x, std::optional<double> min, std::optional<double> max = {});
+template <Number Min, Number Max>
+Tensor clamp(const Tensor& x, Min min, Max max) {
+  return clamp(x, std::optional<double>(min), std::optional<double>(max));
+}
 /// Bounds that are tensors; an undefined one is none.
 Tensor clamp(const Tensor& x, const Tensor& min, const Tensor& max);
 inline Tensor clamp_min(const Tensor& x, double min) { return clamp(x, min); }
