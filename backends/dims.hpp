@@ -32,7 +32,7 @@ class Dims {
   Dims(IntList list) { assign(list); }
   Dims(std::initializer_list<int64_t> list) : Dims(IntList(list)) {}
   Dims(int count, int64_t value) { resize(count, value); }
-  FARRO_FUNCTION Dims& operator=(const Dims& other) {
+  FARRO_FUNCTION Dims& operator=(const Dims& other) {  // NOLINT(bugprone-unhandled-self-assignment): harmless
     size_ = other.size_;
     for (int i = 0; i < size_; ++i) values_[i] = other.values_[i];
     return *this;
