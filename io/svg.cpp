@@ -67,6 +67,7 @@ class Panel {
  public:
   Panel(const Chart& chart, int index, int top, int width, int height)
       : chart_(chart), clip_(fmt::format("clip{}", index)), top_(top), width_(width), height_(height) {
+    for (double x : chart.x_covers) x_.add(x);
     for (const Series& s : chart.series) {
       for (double x : s.x) x_.add(x);
       for (double y : s.y) y_.add(y);

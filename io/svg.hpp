@@ -17,6 +17,7 @@ struct Series {
 struct Chart {
   std::string title, x_label, y_label;
   std::vector<Series> series;
+  std::vector<double> x_covers{};  ///< values that the horizontal axis covers besides the points
 };
 
 /// Charts below each other as an SVG drawing that follows the reader's choice of a light or dark display.

@@ -29,8 +29,11 @@ void write_learning_curve(const std::filesystem::path& file, const History& hist
     accuracy.x.push_back(static_cast<double>(i + 1));
     accuracy.y.push_back(100 * history.epochs[i].accuracy);
   }
-  io::write_line_charts(file, {{"Training loss (cross entropy)", "epoch", "loss", {each, smooth}},
-                               {"Test accuracy", "epoch", "%", {accuracy}}});
+  std::vector<io::Series> losses{each};
+  if (!smooth.x.empty()) losses.push_back(smooth);
+  std::vector<double> epochs{0, static_cast<double>(history.epochs.size())};
+  io::write_line_charts(file, {{"Training loss (cross entropy)", "epoch", "loss", losses, epochs},
+                               {"Test accuracy", "epoch", "%", {accuracy}, epochs}});
 }
 
 void write_misclassified(const std::filesystem::path& file, const Evaluation& evaluation, const io::ImageDataset& data) {
