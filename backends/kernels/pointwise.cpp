@@ -72,15 +72,17 @@ void run_all(const PointwiseKernels& kernels, const PointwiseArrays& a, int inpu
 /// Calls one(result, operands) for each element: the reference of tests, on the host.
 template <class T, class One>
 void run_elements(const PointwiseKernels& kernels, const PointwiseArrays& a, const One& one) {
-  auto element = [&](int64_t i) {
-    T in[kMaxBackwardOperands] = {}, result;
-    for (size_t k = 0; k < kMaxBackwardOperands; ++k) {
-      if (a.in[k].data) in[k] = a.in[k].template load<T>(i);
+  // Not for_each: a closure of host functions has no device code.
+  parallel_blocks(a.device, kernels.label, {a.n, kGrain, 4 * kernels.cost}, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      T in[kMaxBackwardOperands] = {}, result;
+      for (size_t k = 0; k < kMaxBackwardOperands; ++k) {
+        if (a.in[k].data) in[k] = a.in[k].template load<T>(i);
+      }
+      one(&result, in);
+      kernels::store_as(a.out.data, a.out.dtype, a.out.walk.offset(i), result);
     }
-    one(&result, in);
-    kernels::store_as(a.out.data, a.out.dtype, a.out.walk.offset(i), result);
-  };
-  for_each(a.device, kernels.label, a.n, element, 4 * kernels.cost);
+  });
 }
 
 template <class One>
