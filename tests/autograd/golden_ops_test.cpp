@@ -102,6 +102,7 @@ TEST_CASE("operations and their gradients have the same bits on Serial and OpenM
           return list;
         };
         INFO(name);
-        CHECK(hashes(both.serial) == hashes(both.openmp));
+        auto serial = hashes(both.serial), openmp = hashes(both.openmp);  // may throw Unsupported
+        CHECK(serial == openmp);
       });
 }
