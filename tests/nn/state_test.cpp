@@ -2,8 +2,10 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <farro/io/safetensors.hpp>
 #include <farro/nn/layers/normalization.hpp>
 #include <nn/events.hpp>
+#include <support/temporary_folder.hpp>
 
 namespace farro::test {
 namespace {
@@ -105,6 +107,29 @@ TEST_CASE("load_state_dict: batch norm fills what version 1 did not have", "[M33
   CHECK_THROWS_AS(norm.load_state_dict(state), KeyError);
   state.versions[""] = 1;
   CHECK_NOTHROW(norm.load_state_dict(state));
+}
+
+TEST_CASE("state_dict: class versions pass through files", "[M26][M33]") {
+  TemporaryFolder folder;
+  std::filesystem::path file = folder / "net.safetensors";
+  nn::Sequential net = make_net();
+  nn::StateDict state = net.state_dict();
+  io::save_safetensors(state, file, {{"made_by", "a test"}});
+  io::TensorMap map = io::load(file);
+  CHECK(map.metadata.at("made_by") == "a test");
+  CHECK(nn::StateDict(map).versions == state.versions);
+  CHECK(state.versions.at("1") == 2);
+  CHECK(net.load_state_dict(map).missing_keys.empty());
+  // Version 2 has num_batches_tracked, version 1 had not.
+  state.erase("1.num_batches_tracked");
+  io::save_safetensors(state, file);
+  CHECK_THROWS_AS(net.load_state_dict(io::load(file)), KeyError);
+  state.versions["1"] = 1;
+  io::save_safetensors(state, file);
+  CHECK_NOTHROW(net.load_state_dict(io::load(file)));
+  // Texts of a stranger that are no versions do no harm.
+  io::save_safetensors(state, file, {{"version:1", "two"}, {"version:", "99999999999999999999"}});
+  CHECK(nn::StateDict(io::load(file)).versions.count("1") == 0);
 }
 
 TEST_CASE("state_dict: extra state", "[M34]") {
