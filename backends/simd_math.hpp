@@ -10,6 +10,7 @@
 #include <farro/backends/simd.hpp>
 #include <farro/backends/simd_error.hpp>
 #include <farro/backends/simd_exp.hpp>
+#include <farro/backends/simd_log.hpp>
 #include <farro/backends/simd_trig.hpp>
 
 namespace farro::simd {
@@ -71,10 +72,6 @@ FARRO_INLINE P logarithm(const P& x, typename P::value_type step, const F& f) {
 }
 
 template <PackType P>
-FARRO_INLINE P log(const P& x) {
-  return logarithm(x, -37.429947750237046709, [](const P& v) { return xsimd::log(v); });
-}
-template <PackType P>
 FARRO_INLINE P log2(const P& x) {
   return logarithm(x, -54, [](const P& v) { return xsimd::log2(v); });
 }
@@ -82,11 +79,6 @@ template <PackType P>
 FARRO_INLINE P log10(const P& x) {
   return logarithm(x, -16.255619765854984542, [](const P& v) { return xsimd::log10(v); });
 }
-template <PackType P>
-FARRO_INLINE P log1p(const P& x) {
-  return xsimd::select(x == P(0), x, xsimd::log1p(x));  // xsimd 8.1 loses the sign of 0
-}
-
 template <PackType P>
 FARRO_INLINE P acosh(const P& x) {
   using T = typename P::value_type;
