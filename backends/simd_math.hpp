@@ -20,12 +20,16 @@ namespace farro::simd {
   FARRO_INLINE P f(const P& x) { \
     return xsimd::f(x);          \
   }
-// Without SSE 4.1 xsimd rounds through integers, which loses the sign of 0.
-#define FARRO_ROUNDING_FROM_XSIMD(f)           \
+#if defined(__SSE2__) && !defined(__SSE4_1__)
+// xsimd rounds through integers then, which loses the sign of 0.
+#define FARRO_ROUNDING(f)                      \
   template <PackType P>                        \
   FARRO_INLINE P f(const P& x) {               \
     return xsimd::copysign(P(xsimd::f(x)), x); \
   }
+#else
+#define FARRO_ROUNDING(f) FARRO_FROM_XSIMD(f)
+#endif
 #define FARRO_PER_LANE(f)                                                      \
   template <PackType P>                                                        \
   FARRO_INLINE P f(const P& x) {                                               \
@@ -39,9 +43,9 @@ namespace farro::simd {
   }
 FARRO_FROM_XSIMD(abs)
 FARRO_FROM_XSIMD(sqrt)
-FARRO_ROUNDING_FROM_XSIMD(floor)
-FARRO_ROUNDING_FROM_XSIMD(ceil)
-FARRO_ROUNDING_FROM_XSIMD(trunc)
+FARRO_ROUNDING(floor)
+FARRO_ROUNDING(ceil)
+FARRO_ROUNDING(trunc)
 FARRO_FROM_XSIMD(sinh)
 FARRO_FROM_XSIMD(asin)
 FARRO_FROM_XSIMD(acos)
@@ -103,7 +107,7 @@ FARRO_INLINE P round(const P& x) {
 }
 
 #undef FARRO_FROM_XSIMD
-#undef FARRO_ROUNDING_FROM_XSIMD
+#undef FARRO_ROUNDING
 #undef FARRO_PER_LANE
 #undef FARRO_PER_LANE2
 
