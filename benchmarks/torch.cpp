@@ -69,6 +69,18 @@ Job batch_norm(int64_t batch, int64_t channels, int64_t size) {
   return forward_backward({x, w, b}, [=] { return torch::batch_norm(x, w, b, mean, var, true, 0.1, 1e-5, false); });
 }
 
+Job gate(int64_t n, bool with_backward) {
+  auto options = torch::TensorOptions().requires_grad(with_backward);
+  torch::Tensor x = torch::randn({n}, options), w = torch::randn({n}, options), b = torch::randn({n}, options);
+  auto forward = [=] { return torch::tanh(x * w + b) * torch::sigmoid(x) + x; };
+  if (with_backward) return forward_backward({x, w, b}, forward);
+  return [=] {
+    torch::NoGradGuard guard;
+    torch::Tensor y = forward();
+    benchmark::DoNotOptimize(y);
+  };
+}
+
 Job sum(int64_t n) {
   torch::Tensor x = torch::ones({n});
   return [=] { benchmark::DoNotOptimize(x.sum()); };
@@ -140,6 +152,7 @@ Job conv2d(int64_t, int64_t, int64_t, int64_t, int64_t) { return {}; }
 Job layer_norm(int64_t, int64_t) { return {}; }
 Job softmax(int64_t, int64_t) { return {}; }
 Job batch_norm(int64_t, int64_t, int64_t) { return {}; }
+Job gate(int64_t, bool) { return {}; }
 Job sum(int64_t) { return {}; }
 Job uniform(int64_t) { return {}; }
 Job adam(int64_t) { return {}; }

@@ -22,6 +22,8 @@ Job conv2d(int64_t batch, int64_t in, int64_t out, int64_t size, int64_t kernel)
 Job layer_norm(int64_t rows, int64_t columns);
 Job softmax(int64_t rows, int64_t columns);
 Job batch_norm(int64_t batch, int64_t channels, int64_t size);
+/// tanh(x·w + b)·sigmoid(x) + x of n float32, without grad or with a backward to all three.
+Job gate(int64_t n, bool with_backward);
 Job sum(int64_t n);
 Job uniform(int64_t n);
 /// One step of Adam over n float32 parameters with fixed gradients.
