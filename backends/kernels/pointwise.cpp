@@ -4,7 +4,6 @@
 
 #include <farro/backends/kernels/operands.hpp>
 #include <farro/backends/launch.hpp>
-#include <farro/backends/simd.hpp>
 
 namespace farro {
 namespace {
@@ -12,32 +11,39 @@ namespace {
 /// Elements of a block.
 constexpr int64_t kGrain = 8192;
 
+/// Bytes of the largest pack.
+constexpr int64_t kPackBytes = 64;
+
 /// run(out, in, n) for any n: the elements after the last whole pack are computed in a pack padded with the first of
-/// them, so that an element's bits do not depend on its place.
+/// them, so that an element's bits do not depend on its place. `width` is a power of 2.
 template <class T, class Run>
-FARRO_INLINE void run_packs(void* out, const void* const* in, int inputs, int64_t n, const Run& run) {
-  constexpr int64_t width = pack_size<T>;
-  int64_t whole = n / width * width, rest = n - whole;
+FARRO_INLINE void run_packs(int64_t width, void* out, const void* const* in, int inputs, int64_t n, const Run& run) {
+  int64_t rest = n & (width - 1), whole = n - rest;
   if (whole > 0) run(out, in, whole);
   if (rest == 0) return;
-  alignas(64) T padded[kMaxBackwardOperands + 1][width];
-  const void* buffers[kMaxBackwardOperands];
+  constexpr int64_t most = kPackBytes / static_cast<int64_t>(sizeof(T));
+  alignas(kPackBytes) T padded[kMaxBackwardOperands + 1][most];
+  const void* buffers[kMaxBackwardOperands] = {};
   for (int k = 0; k < inputs; ++k) {
     if (!in[k]) continue;
-    simd::store<T>(padded[k], simd::load_some<T>(static_cast<const T*>(in[k]) + whole, rest));
+    const T* last = static_cast<const T*>(in[k]) + whole;
+    std::fill_n(padded[k], most, *last);
+    for (int64_t i = 1; i < rest; ++i) padded[k][i] = last[i];
     buffers[k] = padded[k];
   }
   T* result = padded[kMaxBackwardOperands];
   run(result, buffers, width);
-  std::copy_n(result, rest, static_cast<T*>(out) + whole);
+  for (int64_t i = 0; i < rest; ++i) static_cast<T*>(out)[whole + i] = result[i];
 }
 
 template <class Run>
-void run_packs(DType compute, void* out, const void* const* in, int inputs, int64_t n, const Run& run) {
+void run_packs(const PointwiseKernels& kernels, DType compute, void* out, const void* const* in, int inputs, int64_t n,
+               const Run& run) {
+  int64_t width = kernels.width[compute_index(compute)];
   switch (compute) {
-    case DType::Float32: return run_packs<float>(out, in, inputs, n, run);
-    case DType::Float64: return run_packs<double>(out, in, inputs, n, run);
-    default: return run_packs<int64_t>(out, in, inputs, n, run);
+    case DType::Float32: return run_packs<float>(width, out, in, inputs, n, run);
+    case DType::Float64: return run_packs<double>(width, out, in, inputs, n, run);
+    default: return run(out, in, n);
   }
 }
 
@@ -47,10 +53,10 @@ void run_contiguous(const PointwiseKernels& kernels, DType compute, Device devic
                     const void* const* in, int inputs, const Run& run) {
   auto bytes = static_cast<int64_t>(size_of(compute));
   parallel_blocks(device, kernels.label, {n, kGrain, kernels.cost}, [&](int64_t begin, int64_t end) {
-    if (begin == 0) return run_packs(compute, out, in, inputs, end, run);
+    if (begin == 0) return run_packs(kernels, compute, out, in, inputs, end, run);
     const void* shifted[kMaxBackwardOperands];
     for (int k = 0; k < inputs; ++k) shifted[k] = in[k] ? static_cast<const char*>(in[k]) + begin * bytes : nullptr;
-    run_packs(compute, static_cast<char*>(out) + begin * bytes, shifted, inputs, end - begin, run);
+    run_packs(kernels, compute, static_cast<char*>(out) + begin * bytes, shifted, inputs, end - begin, run);
   });
 }
 
@@ -59,7 +65,7 @@ template <class Run>
 void run_all(const PointwiseKernels& kernels, const PointwiseArrays& a, int inputs, const Run& run) {
   OperandsRun what{.device = a.device, .label = kernels.label, .compute = a.compute, .n = a.n, .cost = kernels.cost};
   auto body = [&](void* const* out, const void* const* in, int64_t n) {
-    run_packs(a.compute, out[0], in, inputs, n, run);
+    run_packs(kernels, a.compute, out[0], in, inputs, n, run);
   };
   run_operands(
       what, {&a.out, 1}, a.in,

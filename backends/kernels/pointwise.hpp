@@ -99,6 +99,7 @@ struct PointwiseKernels {
   const char* label = "";  ///< "farro::tanh"
   int arity = 1;
   double cost = 1;  ///< of one element, in streamed elements
+  std::array<uint8_t, 3> width{};         ///< elements of a pack, by index of the compute type
   std::array<ForwardRun, 3> forward{};    ///< by index of the compute type: float, double, int64
   std::array<BackwardRun, 2> backward{};  ///< float, double
   std::array<ForwardOne, 2> forward_one{};

@@ -194,6 +194,7 @@ constexpr PointwiseKernels make_kernels() {
   k.label = Label<Op>::text.data();
   k.arity = Op::arity;
   k.cost = Op::cost;
+  k.width = {pack_size<float>, pack_size<double>, 1};
   if constexpr (!Op::integers_only) {
     k.forward = {forward_run<Op, float>, forward_run<Op, double>};
     k.forward_one = {forward_one<Op, float>, forward_one<Op, double>};
