@@ -75,9 +75,11 @@ struct IsArrayOrTuple<std::array<T, N>> : std::true_type {};
 template <class... T>
 struct IsArrayOrTuple<std::tuple<T...>> : std::true_type {};
 
-/// What stands for an element of an input.
+/// What stands for an element of an input. (As an alias that drops its parameter, CUDA's compiler loses the pack.)
 template <class Input>
-using NumberFor = double;
+struct NumberFor {
+  using type = double;
+};
 
 template <class T>
 constexpr size_t outputs_of() {
@@ -289,7 +291,7 @@ template <class F, class... Inputs>
 auto map(F f, const Inputs&... inputs) {
   constexpr int arity = static_cast<int>(sizeof...(Inputs));
   static_assert(arity >= 1 && arity <= kMaxMapInputs, "map takes from 1 to 8 tensors");
-  using Result = std::invoke_result_t<const F&, autograd::map_functions::NumberFor<Inputs>...>;
+  using Result = std::invoke_result_t<const F&, typename autograd::map_functions::NumberFor<Inputs>::type...>;
   constexpr size_t outputs = autograd::map_functions::outputs_of<Result>();
   static_assert(outputs >= 1 && outputs <= static_cast<size_t>(kMaxMapOutputs), "map gives from 1 to 8 tensors");
   static constexpr auto kernels = autograd::map_functions::make_kernels<F, arity, static_cast<int>(outputs)>();
