@@ -180,22 +180,6 @@ void run_node(Task& task, ReadyNode& ready) {
   }
 }
 
-/// Every node reachable from the outputs, by rising sequence number.
-std::vector<Node*> reachable(const std::vector<Edge>& roots) {
-  std::unordered_map<const Node*, bool> seen;
-  std::vector<Node*> nodes;
-  for (const Edge& root : roots) {
-    if (seen.emplace(root.node.get(), true).second) nodes.push_back(root.node.get());
-  }
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    for (const Edge& edge : nodes[i]->next_edges()) {
-      if (edge && seen.emplace(edge.node.get(), true).second) nodes.push_back(edge.node.get());
-    }
-  }
-  std::ranges::sort(nodes, {}, &Node::sequence);
-  return nodes;
-}
-
 /// Which nodes lie between the outputs and the inputs. `accumulate` lets leaf inputs accumulate instead of being
 /// captured.
 Plans make_plans(const std::vector<Edge>& roots, const std::vector<Edge>& inputs, bool accumulate) {
@@ -288,6 +272,21 @@ std::vector<Edge> input_edges(const char* operation, const std::vector<Tensor>& 
 }
 
 }  // namespace
+
+std::vector<Node*> reachable(const std::vector<Edge>& edges) {
+  std::unordered_map<const Node*, bool> seen;
+  std::vector<Node*> nodes;
+  for (const Edge& root : edges) {
+    if (seen.emplace(root.node.get(), true).second) nodes.push_back(root.node.get());
+  }
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const Edge& edge : nodes[i]->next_edges()) {
+      if (edge && seen.emplace(edge.node.get(), true).second) nodes.push_back(edge.node.get());
+    }
+  }
+  std::ranges::sort(nodes, {}, &Node::sequence);
+  return nodes;
+}
 
 void after_backward(std::function<void()> f) {
   if (!EndOfBackward::innermost) return f();

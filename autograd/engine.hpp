@@ -27,6 +27,9 @@ void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& gra
 
 namespace autograd {
 
+/// Every node that the edges lead to, by rising sequence number: each comes after all that it leads to.
+std::vector<Node*> reachable(const std::vector<Edge>& edges);
+
 /// Calls f when the backward that is running on this thread ends, also if it throws; at once if none is running.
 void after_backward(std::function<void()> f);
 

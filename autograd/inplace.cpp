@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include <farro/autograd/forward_tape.hpp>
 #include <farro/autograd/ops/copy.hpp>
 #include <farro/autograd/ops/factory.hpp>
 #include <farro/autograd/ops/shape.hpp>
@@ -121,6 +122,7 @@ void set_history(const Tensor& tensor, const IntrusivePtr<Node>& node, uint32_t 
   impl->grad_fn = node;
   impl->output_nr = output_nr;
   impl->requires_grad = false;
+  ForwardTape::note(*node, output_nr, *impl);
 }
 
 void rewrite_history(const Tensor& tensor, const IntrusivePtr<Node>& node, uint32_t output_nr, size_t input_nr) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <farro/autograd/engine.hpp>
+#include <farro/autograd/forward_tape.hpp>
 #include <farro/autograd/ops/copy.hpp>
 #include <farro/autograd/pointwise_plan.hpp>
 #include <farro/autograd/record.hpp>
@@ -180,6 +181,7 @@ void map(const MapKernels& kernels, std::shared_ptr<const void> f, const Tensor*
     y->wrapped_number = plan.number;
     y->grad_fn = node;
     y->output_nr = static_cast<uint32_t>(m);
+    if (node) ForwardTape::note(*node, y->output_nr, *y);
   }
 }
 

@@ -8,8 +8,10 @@
 #include <memory>
 
 #include <farro/autograd/accumulate.hpp>
+#include <farro/autograd/forward_tape.hpp>
 #include <farro/autograd/inplace.hpp>
 #include <farro/autograd/ops/copy.hpp>
+#include <farro/autograd/ops/pointwise/arithmetic.hpp>
 #include <farro/autograd/pointwise_plan.hpp>
 #include <farro/autograd/record.hpp>
 #include <farro/backends/kernels/reduce.hpp>
@@ -25,7 +27,7 @@ struct InputForms {
   DType compute;
 };
 
-class PointwiseNode final : public Node {
+class PointwiseNode final : public Node, public ForwardFormula {
  public:
   PointwiseNode(const PointwiseEntry& entry, const void* op, size_t op_bytes) : entry_(entry) {
     std::memcpy(op_, op, op_bytes);
@@ -42,6 +44,7 @@ class PointwiseNode final : public Node {
     }
   }
   void apply(Grads& grad_outputs, Grads& grad_inputs) override;
+  Grads forward(const Grads& tangents, std::span<const OutputForm> outputs) override;
 
   /// Adds the inputs' edges, keeps what their gradients read of the inputs, and takes a number.
   void connect(const Tensor* const* inputs, const Tensor* overwritten);
@@ -52,6 +55,7 @@ class PointwiseNode final : public Node {
   void keep_forms(const Tensor* const* inputs, DType compute);
 
  private:
+  void unpack(Tensor* x, Tensor& y) const;
   Tensor gradient(int input, Tensor& dy, bool last, const Tensor* x, const Tensor& y) const;
   Tensor recorded_gradient(int input, const Tensor& dy, const Tensor* x, const Tensor& y) const;
 
@@ -125,16 +129,38 @@ Tensor PointwiseNode::recorded_gradient(int input, const Tensor& dy, const Tenso
   return dx;
 }
 
+void PointwiseNode::unpack(Tensor* x, Tensor& y) const {
+  for (int i = 0; i < entry_.kernels.arity; ++i) {
+    if ((reads_ >> i) & 1u) x[i] = saved_[i].unpack(*this);
+  }
+  if (reads_ & kOutput) y = saved_[kOutputOperand].unpack(*this);
+}
+
+Grads PointwiseNode::forward(const Grads& tangents, std::span<const OutputForm> outputs) {
+  Tensor x[kMaxPointwiseInputs], y, sum;
+  unpack(x, y);
+  const OutputForm& form = outputs[0];
+  for (int i = 0; i < entry_.kernels.arity; ++i) {
+    Tensor tangent = tangents[static_cast<size_t>(i)];
+    if (!tangent.defined()) continue;
+    if (tangent.dtype() != form.dtype) tangent = tangent.to(form.dtype);
+    // The derivative of an element is a number, which serves forward as it does backward.
+    Tensor term = entry_.backward(op_, i, tangent, x, y);
+    if (term.dtype() != form.dtype) term = term.to(form.dtype);
+    if (term.device() != form.device) term = term.to(form.device);
+    if (term.sizes() != form.sizes) term = term.expand(form.sizes);
+    sum = sum.defined() ? sum + term : term;
+  }
+  return {sum};
+}
+
 void PointwiseNode::apply(Grads& grad_outputs, Grads& grad_inputs) {
   int arity = entry_.kernels.arity;
   grad_inputs.resize(static_cast<size_t>(arity));
   Tensor& dy = grad_outputs[0];
   if (!dy.defined()) return;
   Tensor x[kMaxPointwiseInputs], y;
-  for (int i = 0; i < arity; ++i) {
-    if ((reads_ >> i) & 1u) x[i] = saved_[i].unpack(*this);
-  }
-  if (reads_ & kOutput) y = saved_[kOutputOperand].unpack(*this);
+  unpack(x, y);
   int last = arity - 1;
   while (last > 0 && !needs_input_grad(static_cast<size_t>(last))) --last;
   for (int i = 0; i <= last; ++i) {
@@ -197,6 +223,7 @@ FARRO_NOINLINE Tensor pointwise_general(const PointwiseEntry& entry, const void*
   node->connect(inputs, nullptr);
   if (!plan.alike) node->keep_forms(inputs, plan.compute);
   node->save_output(y);
+  ForwardTape::note(*node, 0, *y.impl());
   y.impl()->grad_fn = std::move(node);
   return y;
 }
@@ -251,6 +278,7 @@ Tensor pointwise(const PointwiseEntry& entry, const void* op, size_t op_bytes, c
   IntrusivePtr<PointwiseNode> node(new PointwiseNode(entry, op, op_bytes));
   node->connect(inputs, nullptr);
   node->save_output(y);
+  ForwardTape::note(*node, 0, *impl);
   impl->grad_fn = std::move(node);
   return y;
 }

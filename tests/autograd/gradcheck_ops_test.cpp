@@ -4,6 +4,7 @@
 
 #include <autograd/golden_ops.hpp>
 #include <farro/autograd/engine.hpp>
+#include <farro/autograd/derivatives.hpp>
 #include <farro/autograd/gradcheck.hpp>
 #include <farro/autograd/ops/conv.hpp>
 #include <farro/autograd/ops/copy.hpp>
@@ -12,7 +13,7 @@
 #include <farro/autograd/ops/loss.hpp>
 #include <farro/autograd/ops/matmul.hpp>
 #include <farro/autograd/ops/norm.hpp>
-#include <farro/autograd/ops/pointwise.hpp>
+#include <farro/autograd/ops/pointwise_list.hpp>
 #include <farro/autograd/ops/pool.hpp>
 #include <farro/autograd/ops/reduce.hpp>
 #include <farro/autograd/ops/shape.hpp>
@@ -143,7 +144,94 @@ void check(const char* name, const TensorFunction& f, const Inputs& inputs) {
   }
 }
 
+/// The sum of the products of two lists' elements; an undefined tensor counts as zeros.
+double inner(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  double total = 0;
+  for (size_t k = 0; k < a.size(); ++k) {
+    if (!a[k].defined() || !b[k].defined()) continue;
+    std::vector<double> x = a[k].to_vector(), y = b[k].to_vector();
+    for (size_t i = 0; i < x.size(); ++i) total += x[i] * y[i];
+  }
+  return total;
+}
+
+/// Forward and reverse mode are each other's transpose: <J v, u> = <v, Jᵀ u> for random v and u.
+void check_transposed(const char* name, const TensorFunction& f, const Inputs& inputs, int directions) {
+  INFO(name << " of " << to_string(inputs[0].sizes()) << " on " << inputs[0].device().str());
+  auto like = [](const Inputs& tensors, uint64_t seed) {
+    Inputs result;
+    for (const Tensor& t : tensors) {
+      bool real = t.defined() && t.is_floating_point();
+      result.push_back(real ? random(t.sizes(), {.dtype = t.dtype(), .device = t.device()}, seed++) : Tensor());
+    }
+    return result;
+  };
+  for (int i = 0; i < directions; ++i) {
+    auto seed = static_cast<uint64_t>(1000 + 20 * i);
+    Inputs v = like(inputs, seed);
+    auto [y, change] = jvp([&](const Inputs& x) { return f(x); }, inputs, v);
+    Inputs u = like(y, seed + 10);
+    for (size_t k = 0; k < u.size(); ++k) {
+      if (!u[k].defined()) u[k] = zeros_like(y[k]);
+    }
+    Inputs gradients = vjp([&](const Inputs& x) { return f(x); }, inputs, u).second;
+    double forward = inner(change, u), backward = inner(gradients, v);
+    double scale = std::max({1.0, std::abs(forward), std::abs(backward)});
+    if (!(std::abs(forward - backward) <= 1e-9 * scale)) {
+      FAIL_CHECK("direction " << i << ": <J v, u> is " << forward << ", <v, J^T u> is " << backward);
+      return;
+    }
+  }
+}
+
 }  // namespace
+
+TEST_CASE("forward and reverse mode agree in 10,000 random directions over every operation", "[A24][A8]") {
+  constexpr int kDirections = 16;
+  int total = 0;
+  for_each_device([&](Device device) {
+    auto check = [&](const char* name, const TensorFunction& f, const Inputs& inputs) {
+      check_transposed(name, f, inputs, kDirections);
+      total += kDirections;
+    };
+    for (const Operation& op : of_any_shape()) {
+      for (const Tensor& x : matrices(device, true)) check(op.name, op.f, {x});
+    }
+    for (const Operation& op : of_elements()) {
+      for (const Tensor& x : matrices(device, false)) check(op.name, op.f, {x});
+    }
+    for (const autograd::PointwiseEntry* entry : autograd::pointwise_entries()) {
+      if (!entry->differentiable) continue;
+      Inputs inputs;
+      for (int k = 0; k < entry->kernels.arity; ++k) {
+        Domain domain = entry->domain[static_cast<size_t>(k)];
+        Tensor x = random({2, 3}, {.device = device}, 31 + static_cast<uint64_t>(k), domain.lo, domain.hi);
+        inputs.push_back(entry->first_is_condition && k == 0 ? gt(x, 0.0) : x);
+      }
+      auto f = [entry](const Inputs& x) {
+        const Tensor* list[kMaxPointwiseInputs] = {};
+        for (size_t k = 0; k < x.size(); ++k) list[k] = &x[k];
+        return autograd::pointwise(*entry, entry->example, entry->bytes, list);
+      };
+      check(entry->kernels.name, f, inputs);
+    }
+    auto variable = [&](const Dims& sizes, uint64_t seed) { return random(sizes, {.device = device}, seed, -1, 1); };
+    check("conv2d", [](const Inputs& in) { return conv2d(in[0], in[1], in[2], {.stride = 2, .padding = 1, .groups = 2}); },
+          {variable({2, 4, 5, 6}, 1), variable({2, 2, 3, 2}, 5), variable({2}, 6)});
+    check("batch_norm", [](const Inputs& in) { return batch_norm(in[0], {}, {}, in[1], in[2], true); },
+          {variable({2, 4, 3, 3}, 1), variable({4}, 3), variable({4}, 4)});
+    check("max_pool2d", [](const Inputs& in) { return max_pool2d(in[0], 2, 1, 1); }, {variable({2, 4, 5, 6}, 1)});
+    check("matmul", [](const Inputs& in) { return matmul(in[0], in[1]); }, {variable({2, 1, 3, 4}, 1), variable({5, 4, 2}, 2)});
+    check("linear", [](const Inputs& in) { return linear(in[0], in[1], in[2]); },
+          {variable({2, 3, 4}, 1), variable({5, 4}, 2), variable({5}, 3)});
+    check("in place on a view", [](const Inputs& in) {
+      Tensor base = in[0] * in[1];
+      base.slice(0, 1, 3).mul_(in[0].slice(0, 0, 2));
+      return base * base;
+    }, {variable({4, 2}, 1), variable({4, 2}, 2)});
+  });
+  CHECK(total >= 10'000);
+}
 
 TEST_CASE("gradients of irregular operations match finite differences, once and twice",
           "[A8][A19]") {
