@@ -27,12 +27,15 @@ class StateDict {
     requires(!std::same_as<Map, StateDict>) && requires(const Map& map) {
       { map.entries() } -> std::convertible_to<const std::vector<Entry>&>;
     }
-  StateDict(const Map& map) : entries_(map.entries()) {}
+  StateDict(const Map& map) : entries_(map.entries()) {
+    if constexpr (requires { map.metadata; }) set_metadata(map.metadata);
+  }
   template <class Map>
     requires(!std::same_as<Map, StateDict>) && requires(Map& map) { map.append(std::string(), Tensor()); }
   operator Map() const {
     Map map;
     for (const Entry& entry : entries_) map.append(entry.first, entry.second);
+    if constexpr (requires { map.metadata = metadata(); }) map.metadata = metadata();
     return map;
   }
 
@@ -56,8 +59,13 @@ class StateDict {
   const std::vector<Entry>& entries() const { return entries_; }
 
   Versions versions;
+  /// The versions as texts, with which files carry them: "version:layers.0" is "2".
+  std::map<std::string, std::string, std::less<>> metadata() const;
 
  private:
+  /// Takes the versions among texts from a file; leaves out what is none.
+  void set_metadata(const std::map<std::string, std::string, std::less<>>& texts);
+
   std::vector<Entry> entries_;
 };
 

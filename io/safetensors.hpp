@@ -33,10 +33,12 @@ concept NamedTensors = std::ranges::input_range<R> && requires(std::ranges::rang
 
 /// Writes the tensors in their order, atomically: the file appears, or replaces an older one, when it is complete.
 /// Tensors of any layout and device are written row by row. Throws ValueError for an undefined tensor, a name twice or
-/// not in UTF-8; FileError, saying what to do, when the file can't be written.
+/// not in UTF-8; FileError, saying what to do, when the file can't be written. What a state dictionary knows of its
+/// classes' versions goes along as metadata.
 template <NamedTensors R>
-void save_safetensors(const R& tensors, const std::filesystem::path& path, const Metadata& metadata = {}) {
+void save_safetensors(const R& tensors, const std::filesystem::path& path, Metadata metadata = {}) {
   std::vector<TensorMap::Entry> entries;
+  if constexpr (requires { metadata.merge(tensors.metadata()); }) metadata.merge(tensors.metadata());
   for (const auto& [name, tensor] : tensors) entries.emplace_back(name, tensor);
   detail::save_safetensors(entries, path, metadata);
 }
