@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <farro/autograd/derivatives.hpp>
 #include <farro/autograd/engine.hpp>
 #include <farro/autograd/ops/copy.hpp>
 #include <farro/autograd/ops/factory.hpp>
@@ -27,6 +28,15 @@ std::vector<Tensor> differentiable(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> result;
   std::ranges::copy_if(tensors, std::back_inserter(result), is_differentiable);
   return result;
+}
+
+/// The places of those that `differentiable` gives.
+std::vector<size_t> numbers_of(const std::vector<Tensor>& tensors) {
+  std::vector<size_t> numbers;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (is_differentiable(tensors[i])) numbers.push_back(i);
+  }
+  return numbers;
 }
 
 void check_inputs(const std::vector<Tensor>& inputs) {
@@ -55,7 +65,7 @@ void check_inputs(const std::vector<Tensor>& inputs) {
 }
 
 void compare(const Jacobian& analytical, const Jacobian& numerical, size_t output, size_t input,
-             const GradcheckOptions& options) {
+             const GradcheckOptions& options, const char* mode = "backward") {
   size_t worst = 0, wrong = 0;
   double worst_excess = 0;
   for (size_t i = 0; i < numerical.values.size(); ++i) {
@@ -71,11 +81,11 @@ void compare(const Jacobian& analytical, const Jacobian& numerical, size_t outpu
   size_t row = worst / numerical.columns, column = worst % numerical.columns;
   fail<GradcheckError>(
       kName,
-      "expected the Jacobians of output {} with respect to input {} to agree (atol {}, rtol {}), "
+      "expected the Jacobians of output {} with respect to input {} by {} and by differences to agree (atol {}, rtol {}), "
       "got {} of "
       "{} entries that differ, most at row {} (element of the input), column {} (element of the "
       "output): numerical {:.9g}, analytical {:.9g}\nnumerical:\n{}analytical:\n{}",
-      output, input, options.atol, options.rtol, wrong, numerical.values.size(), row, column,
+      output, input, mode, options.atol, options.rtol, wrong, numerical.values.size(), row, column,
       numerical.values[worst], analytical.values[worst], matrix_text(numerical),
       matrix_text(analytical));
 }
@@ -93,13 +103,34 @@ void compare_runs(const Jacobian& first, const Jacobian& second, size_t output, 
   }
 }
 
+Tensor shaped_like(const Tensor& tensor, const std::vector<double>& values) {
+  return from_vector(values, {tensor.numel()}, {.dtype = kFloat64}).to(tensor.device()).to(tensor.dtype()).reshape(tensor.sizes());
+}
+
+/// Of every output with respect to one input, by forward mode, an evaluation for each element of the input.
+std::vector<Jacobian> forward_jacobians(const TensorFunction& f, const std::vector<Tensor>& inputs, size_t which,
+                                        const std::vector<Tensor>& outputs) {
+  const Tensor& input = inputs[which];
+  std::vector<Jacobian> jacobians;
+  for (const Tensor& output : outputs) jacobians.emplace_back(input, output);
+  for (int64_t row = 0; row < input.numel(); ++row) {
+    std::vector<Tensor> tangents(inputs.size());
+    std::vector<double> one_hot(static_cast<size_t>(input.numel()));
+    one_hot[static_cast<size_t>(row)] = 1;
+    tangents[which] = shaped_like(input, one_hot);
+    auto changes = detail::jvp(f, inputs, tangents, {}).second;
+    for (size_t o = 0; o < outputs.size(); ++o) {
+      std::vector<double> values = changes[o].to_vector();
+      for (size_t c = 0; c < values.size(); ++c) jacobians[o].at(static_cast<size_t>(row), c) = values[c];
+    }
+  }
+  return jacobians;
+}
+
 void check_jacobians(const TensorFunction& f, const std::vector<Tensor>& inputs,
                      const std::vector<Tensor>& outputs, const GradcheckOptions& options) {
   std::vector<Tensor> wanted = differentiable(inputs);
-  std::vector<size_t> numbers;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (is_differentiable(inputs[i])) numbers.push_back(i);
-  }
+  std::vector<size_t> numbers = numbers_of(inputs);
   std::vector<std::vector<Jacobian>> numerical;  // by input, then output
   for (const Tensor& input : wanted)
     numerical.push_back(numerical_jacobians(f, inputs, input, outputs, options.eps));
@@ -115,6 +146,10 @@ void check_jacobians(const TensorFunction& f, const std::vector<Tensor>& inputs,
       compare_runs(first[i], second[i], o, numbers[i], options.nondet_tol);
       compare(first[i], numerical[i][o], o, numbers[i], options);
     }
+  }
+  for (size_t i = 0; options.check_forward_ad && i < wanted.size(); ++i) {
+    std::vector<Jacobian> forward = forward_jacobians(f, inputs, numbers[i], outputs);
+    for (size_t o = 0; o < outputs.size(); ++o) compare(forward[o], numerical[i][o], o, numbers[i], options, "forward mode");
   }
 }
 
@@ -142,14 +177,14 @@ void check_projections(const TensorFunction& f, const std::vector<Tensor>& input
                        const GradcheckOptions& options) {
   Generator generator(0x2545f491);
   std::vector<Tensor> wanted = differentiable(inputs);
+  std::vector<size_t> numbers = numbers_of(inputs);
   std::vector<std::vector<double>> directions, weights;
   for (const Tensor& input : wanted) directions.push_back(random_direction(input, generator));
   for (const Tensor& output : outputs) weights.push_back(random_direction(output, generator));
   auto gradients = [&](size_t o) {
     const Tensor& output = outputs[o];
     if (!is_differentiable(output)) return std::vector<Tensor>(wanted.size());
-    Tensor weight = from_vector(weights[o], {output.numel()}, {.dtype = kFloat64}).to(output.device()).to(output.dtype());
-    return grad({output}, wanted, {.retain_graph = true, .allow_unused = true}, {weight.reshape(output.sizes())});
+    return grad({output}, wanted, {.retain_graph = true, .allow_unused = true}, {shaped_like(output, weights[o])});
   };
   std::vector<std::vector<std::vector<double>>> changes;  // by input, then output
   for (size_t i = 0; i < wanted.size(); ++i) {
@@ -164,6 +199,12 @@ void check_projections(const TensorFunction& f, const std::vector<Tensor>& input
       double again = second[i].defined() ? dot(directions[i], second[i].to_vector()) : 0;
       double atol = options.atol * std::max(1.0, norm1(directions[i]) * norm1(weights[o]));
       bool agrees = analytical == numerical || std::abs(analytical - numerical) <= atol + options.rtol * std::abs(numerical);
+      if (options.check_forward_ad) {
+        std::vector<Tensor> tangents(inputs.size());
+        tangents[numbers[i]] = shaped_like(wanted[i], directions[i]);
+        double forward = dot(weights[o], detail::jvp(f, inputs, tangents, {}).second[o].to_vector());
+        agrees = agrees && (forward == numerical || std::abs(forward - numerical) <= atol + options.rtol * std::abs(numerical));
+      }
       bool repeats = analytical == again || std::abs(analytical - again) <= options.nondet_tol * norm1(directions[i]);
       if (agrees && repeats) continue;
       check_jacobians(f, inputs, outputs, options);  // says which entry is wrong

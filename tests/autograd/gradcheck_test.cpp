@@ -323,3 +323,19 @@ TEST_CASE("fast mode passes what is right and fails on what is wrong", "[A26][A2
   gradcheck(counted, {variable({50})}, fast);
   CHECK(evaluations < 10);
 }
+
+TEST_CASE("gradcheck looks at forward mode too where it is asked to", "[A25][A24]") {
+  GradcheckOptions forward{.check_forward_ad = true}, fast{.check_forward_ad = true, .fast_mode = true};
+  auto f = [](const Inputs& in) { return Inputs{tanh(in[0]) * in[1], in[0].sum()}; };
+  Inputs in{variable({2, 3}), variable({3}, 2)};
+  CHECK(gradcheck(f, in, forward));
+  CHECK(gradcheck(f, in, fast));
+  CHECK(gradgradcheck(f, in, forward));
+  // A backward that is right as it is computed, but not as it is recorded: forward mode goes by the record.
+  auto lost = [](const Inputs& x) {
+    return square(x[0], [](const BackwardContext& c) { return Grads{c.grad().detach() * c.saved(0) * 2.0}; });
+  };
+  CHECK(gradcheck(lost, {in[0]}));
+  CHECK_THROWS_WITH(gradcheck(lost, {in[0]}, forward), ContainsSubstring("forward mode"));
+  CHECK_THROWS_AS(gradcheck(lost, {in[0]}, fast), GradcheckError);
+}
