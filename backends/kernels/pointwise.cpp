@@ -11,68 +11,29 @@ namespace {
 /// Elements of a block.
 constexpr int64_t kGrain = 8192;
 
-/// Bytes of the largest pack.
-constexpr int64_t kPackBytes = 64;
-
-/// run(out, in, n) for any n: the elements after the last whole pack are computed in a pack padded with the first of
-/// them, so that an element's bits do not depend on its place. `width` is a power of 2.
-template <class T, class Run>
-FARRO_INLINE void run_packs(int64_t width, void* out, const void* const* in, int inputs, int64_t n, const Run& run) {
-  int64_t rest = n & (width - 1), whole = n - rest;
-  if (whole > 0) run(out, in, whole);
-  if (rest == 0) return;
-  constexpr int64_t most = kPackBytes / static_cast<int64_t>(sizeof(T));
-  alignas(kPackBytes) T padded[kMaxBackwardOperands + 1][most];
-  const void* buffers[kMaxBackwardOperands] = {};
-  for (int k = 0; k < inputs; ++k) {
-    if (!in[k]) continue;
-    const T* last = static_cast<const T*>(in[k]) + whole;
-    std::fill_n(padded[k], most, *last);
-    for (int64_t i = 1; i < rest; ++i) padded[k][i] = last[i];
-    buffers[k] = padded[k];
-  }
-  T* result = padded[kMaxBackwardOperands];
-  run(result, buffers, width);
-  for (int64_t i = 0; i < rest; ++i) static_cast<T*>(out)[whole + i] = result[i];
-}
-
-template <class Run>
-void run_packs(const PointwiseKernels& kernels, DType compute, void* out, const void* const* in, int inputs, int64_t n,
-               const Run& run) {
-  int64_t width = kernels.width[compute_index(compute)];
-  switch (compute) {
-    case DType::Float32: return run_packs<float>(width, out, in, inputs, n, run);
-    case DType::Float64: return run_packs<double>(width, out, in, inputs, n, run);
-    default: return run(out, in, n);
-  }
-}
-
-/// Calls run(out, in, n) over whole packs of n contiguous elements of the compute type each.
+/// Calls run(out, in, n) over blocks of n contiguous elements of the compute type each.
 template <class Run>
 void run_contiguous(const PointwiseKernels& kernels, DType compute, Device device, int64_t n, void* out,
                     const void* const* in, int inputs, const Run& run) {
   auto bytes = static_cast<int64_t>(size_of(compute));
   parallel_blocks(device, kernels.label, {n, kGrain, kernels.cost}, [&](int64_t begin, int64_t end) {
-    if (begin == 0) return run_packs(kernels, compute, out, in, inputs, end, run);
+    if (begin == 0) return run(out, in, end);
     const void* shifted[kMaxBackwardOperands];
     for (int k = 0; k < inputs; ++k) shifted[k] = in[k] ? static_cast<const char*>(in[k]) + begin * bytes : nullptr;
-    run_packs(kernels, compute, static_cast<char*>(out) + begin * bytes, shifted, inputs, end - begin, run);
+    run(static_cast<char*>(out) + begin * bytes, shifted, end - begin);
   });
 }
 
 /// The same over operands of any form.
 template <class Run>
-void run_all(const PointwiseKernels& kernels, const PointwiseArrays& a, int inputs, const Run& run) {
+void run_all(const PointwiseKernels& kernels, const PointwiseArrays& a, const Run& run) {
   OperandsRun what{.device = a.device, .label = kernels.label, .compute = a.compute, .n = a.n, .cost = kernels.cost};
-  auto body = [&](void* const* out, const void* const* in, int64_t n) {
-    run_packs(kernels, a.compute, out[0], in, inputs, n, run);
-  };
   run_operands(
       what, {&a.out, 1}, a.in,
       [](const void* context, void* const* out, const void* const* in, int64_t n) {
-        (*static_cast<const decltype(body)*>(context))(out, in, n);
+        (*static_cast<const Run*>(context))(out[0], in, n);
       },
-      &body);
+      &run);
 }
 
 /// Calls one(result, operands) for each element: the reference of tests, on the host.
@@ -142,7 +103,7 @@ void run_pointwise(const PointwiseKernels& kernels, const void* op, DType comput
     return run_elements(kernels, a, [=](void* out, const void* in) { one(op, out, in); });
   }
   ForwardRun run = kernels.forward[compute_index(compute)];
-  run_all(kernels, a, kernels.arity, [=](void* out, const void* const* in, int64_t n) { run(op, out, in, n); });
+  run_all(kernels, a, [=](void* out, const void* const* in, int64_t n) { run(op, out, in, n); });
 }
 
 void run_pointwise_backward(const PointwiseKernels& kernels, const void* op, int input, DType compute,
@@ -162,7 +123,7 @@ void run_pointwise_backward(const PointwiseKernels& kernels, const void* op, int
     return run_elements(kernels, a, [=](void* out, const void* in) { one(op, input, out, in); });
   }
   BackwardRun run = kernels.backward[compute_index(compute)];
-  run_all(kernels, a, kMaxBackwardOperands,
+  run_all(kernels, a,
           [=](void* out, const void* const* in, int64_t n) { run(op, input, out, in, n); });
 }
 

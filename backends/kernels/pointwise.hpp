@@ -56,8 +56,7 @@ struct Pointwise {
   static constexpr double cost = 1;               ///< of one element, in streamed elements (see LaunchShape)
 };
 
-/// y[i] = forward(x0[i], x1[i], …) over n contiguous elements of the compute type, a multiple of its pack's size. y may be
-/// one of the x's.
+/// y[i] = forward(x0[i], x1[i], …) over n contiguous elements of the compute type. y may be one of the x's.
 using ForwardRun = void (*)(const void* op, void* y, const void* const* x, int64_t n);
 /// dx[i] = `backward<I>(dy[i], x0[i], …, y[i])` likewise, with y and dy at kOutputOperand and kGradOperand of `in`; entries
 /// that uses does not name may be null. dx may be dy.
@@ -99,7 +98,6 @@ struct PointwiseKernels {
   const char* label = "";  ///< "farro::tanh"
   int arity = 1;
   double cost = 1;  ///< of one element, in streamed elements
-  std::array<uint8_t, 3> width{};         ///< elements of a pack, by index of the compute type
   std::array<ForwardRun, 3> forward{};    ///< by index of the compute type: float, double, int64
   std::array<BackwardRun, 2> backward{};  ///< float, double
   std::array<ForwardOne, 2> forward_one{};

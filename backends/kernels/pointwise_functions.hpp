@@ -47,34 +47,79 @@ FARRO_FORMULA FARRO_INLINE T call_backward(const Op& op, const T& dy, const T* x
   return op.template backward<Input, T>(dy, x[I]..., y);
 }
 
-/// The formula stands in one loop, over whole packs: who calls it pads what is left over.
-template <class Op, class T>
-void forward_run(const void* parameters, void* out, const void* const* in, int64_t n) {
-  using P = Pack<T>;
-  using Inputs = std::make_index_sequence<static_cast<size_t>(Op::arity)>;
-  const Op op = operation<Op>(parameters);
-  const T* x[Op::arity];
-  for (int k = 0; k < Op::arity; ++k) x[k] = static_cast<const T*>(in[k]);
-  T* y = static_cast<T*>(out);
-  for (int64_t i = 0; i < n; i += pack_size<T>) {
-    P packs[Op::arity];
-    for (int k = 0; k < Op::arity; ++k) packs[k] = simd::load(x[k] + i);
-    simd::store(y + i, call_forward<P>(op, packs, Inputs()));
+/// Lets each of `count` inputs point to a whole pack of its elements from `whole` on, of which there are `rest`; the first
+/// one fills the pack up. `packs` holds the packs one after the other.
+template <class T>
+FARRO_NOINLINE void pad(const T** in, size_t count, int64_t whole, int64_t rest, T* packs) {
+  for (size_t k = 0; k < count; ++k, packs += pack_size<T>) {
+    const T* from = in[k] + whole;
+    simd::store<T>(packs, Pack<T>(*from));
+    for (int64_t i = 1; i < rest; ++i) packs[i] = from[i];
+    in[k] = packs;
   }
 }
 
-template <class Op, class T, int Input>
-void backward_run_of(const Op& op, T* dx, const void* const* in, int64_t n) {
-  using P = Pack<T>;
-  using Inputs = std::make_index_sequence<static_cast<size_t>(Op::arity)>;
-  constexpr unsigned uses = Op::uses.mask[Input];
-  auto load = [in](int k, int64_t i) { return simd::load(static_cast<const T*>(in[k]) + i); };
-  for (int64_t i = 0; i < n; i += pack_size<T>) {
-    P packs[Op::arity];
-    for (int k = 0; k < Op::arity; ++k) packs[k] = (uses >> k) & 1u ? load(k, i) : P(T(0));
-    P y = (uses & kOutput) ? load(kOutputOperand, i) : P(T(0));
-    simd::store(dx + i, call_backward<Input>(op, load(kGradOperand, i), packs, y, Inputs()));
+template <class T>
+FARRO_NOINLINE void copy_rest(T* to, const T* from, int64_t rest) {
+  for (int64_t i = 0; i < rest; ++i) to[i] = from[i];
+}
+
+/// out[i] = f(in, i) in packs. What is left after the last whole pack is computed in a padded one, so that an element's
+/// bits do not depend on its place. f is the body of a single loop: it may be long, and two would be compiled twice.
+template <class T, size_t Count, class F>
+FARRO_INLINE void over_packs(T* out, const T* (&in)[Count], int64_t n, const F& f) {
+  constexpr int64_t width = pack_size<T>;
+  int64_t rest = n % width, whole = n - rest, end = whole;
+  alignas(64) T packs[(Count + 1) * width];
+  T* to = out;
+  for (bool last = rest == 0;; last = true) {
+    for (int64_t i = 0; i < end; i += width) simd::store<T>(to + i, f(in, i));
+    if (last) break;
+    pad(in, Count, whole, rest, packs);
+    to = packs + Count * width;
+    end = width;
   }
+  if (rest > 0) copy_rest(out + whole, to, rest);
+}
+
+template <class Op, class T>
+void forward_run(const void* parameters, void* out, const void* const* x, int64_t n) {
+  using P = Pack<T>;
+  constexpr size_t arity = size_t{Op::arity};
+  const Op op = operation<Op>(parameters);
+  const T* in[arity];
+  for (size_t k = 0; k < arity; ++k) in[k] = static_cast<const T*>(x[k]);
+  over_packs(static_cast<T*>(out), in, n, [&op](const T* const* from, int64_t i) {
+    P packs[arity];
+    for (size_t k = 0; k < arity; ++k) packs[k] = simd::load(from[k] + i);
+    return call_forward<P>(op, packs, std::make_index_sequence<arity>());
+  });
+}
+
+/// How many operands the gradient of an input reads, and where they are: dy first.
+template <class Op, int Input>
+inline constexpr auto kReads = [] {
+  std::array<size_t, kMaxBackwardOperands + 1> result{1, kGradOperand};
+  for (size_t k = 0; k <= kOutputOperand; ++k) {
+    unsigned bit = k == kOutputOperand ? kOutput : k < size_t{Op::arity} ? 1u << k : 0;
+    if (Op::uses.mask[Input] & bit) result[++result[0]] = k;
+  }
+  return result;
+}();
+
+template <class Op, class T, int Input>
+void backward_run_of(const Op& op, T* dx, const void* const* operands, int64_t n) {
+  using P = Pack<T>;
+  constexpr size_t count = kReads<Op, Input>[0];
+  const T* in[count];
+  for (size_t k = 0; k < count; ++k) in[k] = static_cast<const T*>(operands[kReads<Op, Input>[k + 1]]);
+  over_packs(dx, in, n, [&op](const T* const* from, int64_t i) {
+    P packs[kMaxBackwardOperands];
+    for (P& pack : packs) pack = P(T(0));
+    for (size_t k = 0; k < count; ++k) packs[kReads<Op, Input>[k + 1]] = simd::load(from[k] + i);
+    return call_backward<Input>(op, packs[kGradOperand], packs, packs[kOutputOperand],
+                                std::make_index_sequence<size_t{Op::arity}>());
+  });
 }
 
 /// Calls f<I>() for the input that is asked for.
@@ -194,7 +239,6 @@ constexpr PointwiseKernels make_kernels() {
   k.label = Label<Op>::text.data();
   k.arity = Op::arity;
   k.cost = Op::cost;
-  k.width = {pack_size<float>, pack_size<double>, 1};
   if constexpr (!Op::integers_only) {
     k.forward = {forward_run<Op, float>, forward_run<Op, double>};
     k.forward_one = {forward_one<Op, float>, forward_one<Op, double>};
