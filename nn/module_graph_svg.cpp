@@ -99,10 +99,10 @@ class Drawing {
   }
   text { font: 12px system-ui, sans-serif; fill: #27272a; fill: var(--ink); text-anchor: middle; }
   .title { font-weight: 600; }
-  .label { font-size: 10px; fill: #71717a; fill: var(--faint); text-anchor: start; }
+  .label { font-size: 10px; fill: #71717a; fill: var(--faint); text-anchor: start; paint-order: stroke; stroke: #ffffff; stroke: var(--paper); stroke-width: 4px; }
   .paper { fill: #ffffff; fill: var(--paper); }
   .box { fill: #f4f4f5; fill: var(--box); stroke: #71717a; stroke: var(--faint); }
-  .leaf { fill: #e0f2fe; fill: var(--leaf); }
+  .trained { fill: #e0f2fe; fill: var(--leaf); }
   .edge { fill: none; stroke: #71717a; stroke: var(--faint); stroke-width: 1.2; }
   .head { fill: #71717a; fill: var(--faint); }
 </style>
@@ -286,8 +286,7 @@ class Drawing {
       out += fmt::format(
           "<rect class=\"box{}\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" "
           "rx=\"6\"/>\n",
-          p.below.empty() || node.parameters > 0 ? " leaf" : "", p.x - p.width / 2, top, p.width,
-          p.height);
+          node.parameters > 0 ? " trained" : "", p.x - p.width / 2, top, p.width, p.height);
     }
     for (size_t n = 0; n < p.lines.size(); ++n) {
       out += fmt::format(

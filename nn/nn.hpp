@@ -12,8 +12,15 @@
 #include <farro/nn/lazy.hpp>
 #include <farro/nn/module.hpp>
 #include <farro/nn/module_dict.hpp>
+#include <farro/nn/module_graph.hpp>
 #include <farro/nn/module_list.hpp>
 #include <farro/nn/parameter_dict.hpp>
 #include <farro/nn/parameter_list.hpp>
 #include <farro/nn/sequential.hpp>
 #include <farro/nn/summary.hpp>
+#include <farro/nn/utils/capture.hpp>
+#include <farro/nn/utils/clip_grad.hpp>
+#include <farro/nn/utils/convert_parameters.hpp>
+#include <farro/nn/utils/parametrize.hpp>
+#include <farro/nn/utils/spectral_norm.hpp>
+#include <farro/nn/utils/weight_norm.hpp>

@@ -12,10 +12,10 @@ namespace {
 
 struct Row {
   Module* module;
-  std::string layer;  // indented by depth
+  std::string path;
   std::string output;
-  int64_t parameters = 0;
   int64_t multiply_adds = 0;
+  int64_t bytes = 0;  // of what it returned
 };
 
 std::string shapes(const Value& value) {
@@ -31,7 +31,7 @@ int64_t multiply_adds(Module& module, const Value& output) {
   bool counted = dynamic_cast<Linear*>(&module) || dynamic_cast<Conv1d*>(&module) || dynamic_cast<Conv2d*>(&module) ||
                  dynamic_cast<Conv3d*>(&module);
   if (!counted || !output.is_tensor()) return 0;
-  Tensor weight = module.get_parameter("weight");
+  Tensor weight = module.attr("weight").tensor;  // may be computed
   return weight.size(0) == 0 ? 0 : output->numel() * (weight.numel() / weight.size(0));
 }
 
@@ -47,19 +47,30 @@ std::string in_bytes(int64_t bytes) {
   return kib < 1024 ? fmt::format("{:.1f} KiB", kib) : fmt::format("{:.1f} MiB", kib / 1024);
 }
 
-int64_t byte_count(const Tensor& tensor) { return tensor.numel() * static_cast<int64_t>(size_of(tensor.dtype())); }
+int64_t byte_count(const Tensor& tensor) {
+  return is_uninitialized(tensor) ? 0 : tensor.numel() * static_cast<int64_t>(size_of(tensor.dtype()));
+}
+
+int64_t element_count(Module& module) {
+  int64_t count = 0;
+  for (const Tensor& parameter : module.parameters(false)) {
+    if (!is_uninitialized(parameter)) count += parameter.numel();
+  }
+  return count;
+}
+
+/// Its name and class, indented by depth.
+std::string layer(const Row& row) {
+  if (row.path.empty()) return std::string(row.module->class_name());
+  auto depth = 1 + std::ranges::count(row.path, '.');
+  return std::string(static_cast<size_t>(2 * depth), ' ') +
+         fmt::format("{} ({})", row.path.substr(row.path.rfind('.') + 1), row.module->class_name());
+}
 
 class Summary {
  public:
   explicit Summary(Module& root) : root_(root) {
-    for (const auto& [path, module] : root.named_modules()) {
-      auto depth = path.empty() ? 0 : 1 + std::ranges::count(path, '.');
-      std::string name = path.substr(path.rfind('.') + 1);
-      std::string layer(static_cast<size_t>(2 * depth), ' ');
-      layer += name.empty() ? std::string(module->class_name()) : fmt::format("{} ({})", name, module->class_name());
-      rows_.push_back({.module = module, .layer = std::move(layer), .output = "-"});
-      for (const Tensor& parameter : module->parameters(false)) rows_.back().parameters += parameter.numel();
-    }
+    for (const auto& [path, module] : root.named_modules()) rows_.push_back({module, path, "-"});
   }
 
   void run(const Args& inputs) {
@@ -71,7 +82,10 @@ class Summary {
         row.output = shapes(output);
         row.multiply_adds += multiply_adds(*row.module, output);
         Value copy = output;
-        if (row.module->children().empty()) hooks::for_each_tensor(copy, [&](Tensor& t) { outputs_ += byte_count(t); });
+        int64_t bytes = 0;
+        hooks::for_each_tensor(copy, [&](Tensor& t) { bytes += byte_count(t); });
+        row.bytes += bytes;
+        if (row.module->children().empty()) outputs_ += bytes;
       }));
     }
     struct Restore {
@@ -87,22 +101,23 @@ class Summary {
   }
 
   std::string text() {
-    std::vector<std::array<std::string, 4>> cells{{"Layer", "Output shape", "Parameters", "Multiply-adds"}};
+    std::vector<std::array<std::string, 5>> cells{{"Layer", "Output shape", "Parameters", "Multiply-adds", "Bytes"}};
     int64_t total = 0;
     for (const Row& row : rows_) {
-      cells.push_back({row.layer, row.output, grouped(row.parameters), grouped(row.multiply_adds)});
+      cells.push_back({layer(row), row.output, grouped(element_count(*row.module)), grouped(row.multiply_adds),
+                       grouped(row.bytes)});
       total += row.multiply_adds;
     }
-    std::array<size_t, 4> widths{};
+    std::array<size_t, 5> widths{};
     for (const auto& line : cells) {
-      for (size_t i = 0; i < 4; ++i) widths[i] = std::max(widths[i], line[i].size());
+      for (size_t i = 0; i < 5; ++i) widths[i] = std::max(widths[i], line[i].size());
     }
-    std::string rule(widths[0] + widths[1] + widths[2] + widths[3] + 6, '-');
+    std::string rule(widths[0] + widths[1] + widths[2] + widths[3] + widths[4] + 8, '-');
     std::string text;
     for (size_t i = 0; i < cells.size(); ++i) {
       const auto& line = cells[i];
-      text += fmt::format("{:<{}}  {:<{}}  {:>{}}  {:>{}}\n", line[0], widths[0], line[1], widths[1], line[2], widths[2],
-                          line[3], widths[3]);
+      text += fmt::format("{:<{}}  {:<{}}  {:>{}}  {:>{}}  {:>{}}\n", line[0], widths[0], line[1], widths[1], line[2],
+                          widths[2], line[3], widths[3], line[4], widths[4]);
       if (i == 0) text += rule + "\n";
     }
     return text + rule + "\n" + totals(total);
@@ -112,8 +127,9 @@ class Summary {
   std::string totals(int64_t multiply_adds) {
     int64_t parameters = 0, trained = 0, state = 0;
     for (const Tensor& parameter : root_.parameters()) {
-      parameters += parameter.numel();
-      if (parameter.requires_grad()) trained += parameter.numel();
+      int64_t count = is_uninitialized(parameter) ? 0 : parameter.numel();
+      parameters += count;
+      if (parameter.requires_grad()) trained += count;
       state += byte_count(parameter);
     }
     for (const Tensor& buffer : root_.buffers()) state += byte_count(buffer);

@@ -6,6 +6,7 @@
 #include <farro/autograd/ops/reduce.hpp>
 #include <farro/backends/warning.hpp>
 #include <nn/events.hpp>
+#include <nn/no_leaks.hpp>
 
 namespace farro::test {
 namespace {
@@ -58,6 +59,7 @@ TEST_CASE("values: C++ values there and back") {
 }
 
 TEST_CASE("hooks: forward called directly passes them by", "[M8]") {
+  NoLeaks no_leaks;
   nn::Tanh act;
   int calls = 0;
   act.register_forward_hook([&] { ++calls; });
@@ -68,6 +70,7 @@ TEST_CASE("hooks: forward called directly passes them by", "[M8]") {
 }
 
 TEST_CASE("hooks: an always_call hook that throws becomes a warning and is not run again", "[M11]") {
+  NoLeaks no_leaks;
   nn::Tanh act;
   int calls = 0, warnings = 0;
   auto previous = set_warning_handler([&](const std::string&) { ++warnings; });
@@ -85,6 +88,7 @@ TEST_CASE("hooks: an always_call hook that throws becomes a warning and is not r
 }
 
 TEST_CASE("hooks: handles outlive their module", "[M13]") {
+  NoLeaks no_leaks;
   RemovableHandle handle;
   {
     nn::Tanh act;
@@ -96,6 +100,7 @@ TEST_CASE("hooks: handles outlive their module", "[M13]") {
 }
 
 TEST_CASE("hooks: the bracket lies inside pre-hooks and outside forward hooks", "[M17]") {
+  NoLeaks no_leaks;
   nn::Tanh act;
   Json seen;
   act.register_forward_pre_hook([](Module&, const Args& in) { return in.tensor(0) * 2; });
@@ -109,6 +114,7 @@ TEST_CASE("hooks: the bracket lies inside pre-hooks and outside forward hooks", 
 }
 
 TEST_CASE("hooks: an input off the way to the output", "[M18][M19]") {
+  NoLeaks no_leaks;
   First first;
   Json seen = Json::array();
   int pre = 0;
@@ -125,6 +131,7 @@ TEST_CASE("hooks: an input off the way to the output", "[M18][M19]") {
 }
 
 TEST_CASE("hooks: without an input that requires grad, a full hook can't return gradients", "[M19]") {
+  NoLeaks no_leaks;
   nn::Linear layer = linear_layer(Device(), 1, 1, {2});
   layer.register_full_backward_hook([](Module&, const Grads&, const Grads& out) -> Grads { return {out[0]}; });
   Tensor y = layer(leaf(Device(), {1}, {1, 1}, false));
@@ -132,6 +139,7 @@ TEST_CASE("hooks: without an input that requires grad, a full hook can't return 
 }
 
 TEST_CASE("hooks: outputs nested in maps and lists are bracketed", "[M20]") {
+  NoLeaks no_leaks;
   Nested nested;
   Json seen;
   nested.register_full_backward_pre_hook([&](Module&, const Grads& out) { seen = json(out); });
@@ -144,6 +152,7 @@ TEST_CASE("hooks: outputs nested in maps and lists are bracketed", "[M20]") {
 }
 
 TEST_CASE("hooks: what is bracketed can't be changed in place", "[M21]") {
+  NoLeaks no_leaks;
   nn::Tanh act;
   act.register_full_backward_pre_hook([] {});
   Tensor y = act(one());
@@ -153,6 +162,7 @@ TEST_CASE("hooks: what is bracketed can't be changed in place", "[M21]") {
 }
 
 TEST_CASE("hooks: again for each backward, and after the handle is removed", "[M22]") {
+  NoLeaks no_leaks;
   nn::Tanh act;
   int calls = 0;
   RemovableHandle handle = act.register_full_backward_hook([&] { ++calls; });
@@ -164,6 +174,7 @@ TEST_CASE("hooks: again for each backward, and after the handle is removed", "[M
 }
 
 TEST_CASE("hooks: the other kind of backward hook is possible after removal", "[M23]") {
+  NoLeaks no_leaks;
   nn::Tanh act;
   RemovableHandle full = act.register_full_backward_hook([] {});
   CHECK_THROWS_AS(act.register_backward_hook([] {}), GradError);
@@ -179,6 +190,7 @@ TEST_CASE("hooks: the other kind of backward hook is possible after removal", "[
 }
 
 TEST_CASE("hooks: no cycle keeps a module live_objects", "[M25]") {
+  NoLeaks no_leaks;
   REQUIRE(live_objects == 0);
   {
     auto module = nn::make<Counted>();
@@ -201,6 +213,7 @@ TEST_CASE("hooks: no cycle keeps a module live_objects", "[M25]") {
 }
 
 TEST_CASE("hooks: gradients pass a module that is gone") {
+  NoLeaks no_leaks;
   int calls = 0;
   Tensor x = one(), y;
   {

@@ -7,6 +7,7 @@
 #include <farro/backends/warning.hpp>
 
 #include <nn/events.hpp>
+#include <nn/no_leaks.hpp>
 #include <nn/scenario_modules.hpp>
 #include <support/golden.hpp>
 
@@ -484,6 +485,7 @@ TEST_CASE("scenarios: every program gives PyTorch's events", "[M6][M9][M10][M11]
     INFO("scenario " << name);
     REQUIRE(program != programs.end());
     for (Device device : devices()) {
+      NoLeaks no_leaks;
       Json events = program->second(device);
       INFO("on " << device.str() << ": " << events.dump());
       CHECK(same(events, without_texts(scenario["events"])));
