@@ -1,5 +1,5 @@
-# With the CUDA backend, a source that reaches Kokkos_Core.hpp is compiled by nvcc, every other one by
-# the host's compiler: nvcc takes several times as long.
+# With the CUDA backend, a source that reaches Kokkos_Core.hpp or calls for_each is compiled by nvcc,
+# every other one by the host's compiler: nvcc takes several times as long and knows less C++.
 if(FARRO_ENABLE_CUDA)
   set(CMAKE_CUDA_ARCHITECTURES ${Kokkos_CUDA_ARCHITECTURES})
   enable_language(CUDA)
@@ -8,12 +8,18 @@ if(FARRO_ENABLE_CUDA)
   endif()
 endif()
 
-# farro_reaches_kokkos(<file> <result>) follows includes within the tree.
+# farro_reaches_kokkos(<file> <result>) follows includes within the tree. The launch layer's own way to
+# Kokkos counts only for those who use it: FARRO_HOST_SOURCE closes it for the others.
 function(farro_reaches_kokkos file result)
   get_property(known GLOBAL PROPERTY farro_reaches_${file})
   if("${known}" STREQUAL "")
     set_property(GLOBAL PROPERTY farro_reaches_${file} FALSE)
     set(known FALSE)
+    file(STRINGS ${file} launches REGEX "[ {]for_each\\(")
+    list(FILTER launches EXCLUDE REGEX "void for_each")
+    if(launches)
+      set(known TRUE)
+    endif()
     file(STRINGS ${file} lines REGEX "^#include <(Kokkos_|farro/|[a-z_]+/[a-z_]+\\.hpp)")
     foreach(line IN LISTS lines)
       string(REGEX REPLACE "^#include <([^>]*)>.*" "\\1" header ${line})
@@ -22,6 +28,9 @@ function(farro_reaches_kokkos file result)
         break()
       endif()
       string(REGEX REPLACE "^farro/" "" header ${header})
+      if(header STREQUAL "backends/launch_kokkos.hpp")
+        continue()
+      endif()
       foreach(base ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tests)
         if(NOT known AND EXISTS ${base}/${header})
           farro_reaches_kokkos(${base}/${header} known)
@@ -49,6 +58,7 @@ function(farro_choose_languages target)
       set_source_files_properties(${source} PROPERTIES LANGUAGE CUDA)
     endif()
   endforeach()
+  target_compile_definitions(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:FARRO_HOST_SOURCE>)
   # C++20 as a flag: older CMakes do not know that this nvcc takes it. fmt takes half of its constexpr
   # away from nvcc, and its checks of format strings need all. 1675: pragmas for the host's compiler.
   target_compile_options(${target} PRIVATE
