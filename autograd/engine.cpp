@@ -12,15 +12,19 @@
 
 #include <farro/autograd/engine.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
 
 #include <farro/autograd/accumulate.hpp>
+#include <farro/autograd/anomaly.hpp>
 #include <farro/autograd/ops/copy.hpp>
 #include <farro/autograd/ops/factory.hpp>
 #include <farro/autograd/ops/pointwise.hpp>
 #include <farro/autograd/ready_queue.hpp>
 #include <farro/autograd/record.hpp>
+#include <farro/backends/warning.hpp>
 
 namespace farro {
 namespace autograd {
@@ -172,6 +176,7 @@ void run_node(Task& task, ReadyNode& ready) {
   } else {
     node.apply(ready.grads, results);
   }
+  if (FARRO_UNLIKELY(anomaly_mode.enabled)) check_anomaly(node, results);
   if (!task.keep_graph) node.release_saved();
   size_t i = 0;
   for (const Edge& edge : node.next_edges()) {
@@ -238,7 +243,22 @@ class EndOfBackward {
   EndOfBackward() : outer_(std::exchange(innermost, this)) {}
   ~EndOfBackward() {
     innermost = outer_;
-    for (const auto& f : calls_) f();
+    // Something was thrown: what is called now must not throw more.
+    for (const auto& f : calls_) {
+      try {
+        f();
+      } catch (const std::exception& error) {
+        warn(fmt::format("[backward] at its end, after another error: {}", error.what()));
+      }
+    }
+  }
+  /// Calls all, in order; to be done before the end of the scope, so that what they throw reaches the caller.
+  void finish() {
+    while (!calls_.empty()) {
+      std::function<void()> f = std::move(calls_.front());
+      calls_.erase(calls_.begin());
+      f();
+    }
   }
   static constinit thread_local EndOfBackward* innermost;
   void add(std::function<void()> f) { calls_.push_back(std::move(f)); }
@@ -260,6 +280,7 @@ void run_backward(const Roots& roots, bool keep_graph, bool create_graph, const 
     ReadyNode ready = task.queue.pop();
     run_node(task, ready);
   }
+  end.finish();
 }
 
 std::vector<Edge> input_edges(const char* operation, const std::vector<Tensor>& inputs) {

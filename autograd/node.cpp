@@ -1,6 +1,7 @@
 #include <farro/autograd/node.hpp>
 
 #include <farro/autograd/accumulate.hpp>
+#include <farro/autograd/anomaly.hpp>
 #include <farro/autograd/tensor.hpp>
 
 namespace farro::autograd {
@@ -25,6 +26,7 @@ Node::~Node() = default;
 void Node::number() {
   if (sequence_ < next_sequence) sequence_ = next_sequence;
   next_sequence = sequence_ + 1;
+  if (FARRO_UNLIKELY(anomaly_mode.enabled)) note_place(*this);
 }
 
 NodeExtras& Node::make_extras() {

@@ -13,26 +13,31 @@ SavedTensor::SavedTensor(const Tensor& tensor, int input_nr, int output_nr)
   if (FARRO_UNLIKELY(tensor.impl()->inference)) {
     fail<GradError>("save_for_backward", "a tensor made in inference mode can't be saved for backward; clone it first");
   }
-  data_ = output_nr >= 0 ? tensor.detach() : tensor;
+  Tensor kept = output_nr >= 0 ? tensor.detach() : tensor;
+  if (FARRO_UNLIKELY(packs_saved_tensors)) {
+    pack(kept);
+    return;
+  }
+  data_ = std::move(kept);
   version_ = tensor.version();
 }
 
-Tensor SavedTensor::with_history(const Node& node) const {
-  if (!farro::is_floating_point(data_.dtype())) return data_;
+Tensor SavedTensor::with_history(const Node& node, const Tensor& tensor) const {
+  if (!farro::is_floating_point(tensor.dtype())) return tensor;
   Edge history;
   if (output_nr_ >= 0) {
     history = {IntrusivePtr<Node>(const_cast<Node*>(&node)), static_cast<uint32_t>(output_nr_)};
   } else if (input_nr_ >= 0) {
     history = node.next_edges()[static_cast<size_t>(input_nr_)];
-    if (!history || history.node->is_accumulate()) return data_;
-    if (data_.grad_fn() == history.node && data_.impl()->output_nr == history.input_nr) return data_;
+    if (!history || (history.node->is_accumulate() && !packed_)) return tensor;
+    if (tensor.grad_fn() == history.node && tensor.impl()->output_nr == history.input_nr) return tensor;
   } else {
-    return data_;
+    return tensor;
   }
-  Tensor tensor = data_.detach();
-  tensor.impl()->grad_fn = std::move(history.node);
-  tensor.impl()->output_nr = history.input_nr;
-  return tensor;
+  Tensor result = tensor.detach();
+  result.impl()->grad_fn = std::move(history.node);
+  result.impl()->output_nr = history.input_nr;
+  return result;
 }
 
 Tensor SavedTensor::throw_freed(const Node& node) const {

@@ -12,6 +12,7 @@
 /// computes by recorded operations is then differentiable itself.
 
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <utility>
 
@@ -19,7 +20,15 @@
 
 namespace farro::autograd {
 
-/// A tensor kept for backward, with the version it had.
+/// True within a SavedTensors scope of this thread.
+extern constinit thread_local bool packs_saved_tensors;
+
+struct PackedTensor;
+struct DeletePackedTensor {
+  void operator()(PackedTensor* packed) const;
+};
+
+/// A tensor kept for backward, with the version it had, or as what a SavedTensors scope made of it.
 class SavedTensor {
  public:
   SavedTensor() = default;
@@ -27,25 +36,30 @@ class SavedTensor {
   /// history, so that no cycle arises); -1 for neither.
   SavedTensor(const Tensor& tensor, int input_nr, int output_nr);
 
+  /// False if nothing was kept, or not as a tensor.
   bool defined() const { return data_.defined(); }
   /// The tensor with its history. GradError if it was changed in place since, or freed.
   Tensor unpack(const Node& node) const {
-    if (FARRO_UNLIKELY(!data_.defined())) return freed_ ? throw_freed(node) : Tensor();
+    if (FARRO_UNLIKELY(!data_.defined())) return unpack_absent(node);
     if (FARRO_UNLIKELY(data_.version() != version_)) throw_changed(node);
-    return FARRO_LIKELY(!grad_mode_enabled()) ? data_ : with_history(node);
+    return FARRO_LIKELY(!grad_mode_enabled()) ? data_ : with_history(node, data_);
   }
   void reset() {
-    freed_ = freed_ || data_.defined();
+    freed_ = freed_ || data_.defined() || packed_;
     data_ = {};
+    packed_.reset();
   }
   const Tensor& peek() const { return data_; }
 
  private:
-  Tensor with_history(const Node& node) const;
+  Tensor with_history(const Node& node, const Tensor& tensor) const;
+  void pack(const Tensor& tensor);
+  Tensor unpack_absent(const Node& node) const;
   [[noreturn]] FARRO_COLD Tensor throw_freed(const Node& node) const;
   [[noreturn]] FARRO_COLD void throw_changed(const Node& node) const;
 
   Tensor data_;
+  std::unique_ptr<PackedTensor, DeletePackedTensor> packed_;
   uint32_t version_ = 0;
   int16_t input_nr_ = -1;
   int16_t output_nr_ = -1;
