@@ -35,6 +35,7 @@ struct Bumps : nn::Module {
     reset_parameters();
   }
   void reset_parameters() {
+    if (options.features == 0) return;
     NoGrad guard;
     Tensor spread = linspace(-options.range, options.range, options.units).unsqueeze(1);
     centre.copy_(spread.expand({options.units, options.features}));
@@ -100,12 +101,14 @@ int main(int argc, char** argv) {
   nn::utils::remove_weight_norm(*net.mix);
 
   // Named arguments reach hooks by name.
-  net.bumps->register_forward_pre_hook(
-      [](nn::Module&, const nn::Args&, const nn::Kwargs& named) {
-        std::cout << "sharpness " << named.at("sharpness").number() << '\n';
-      },
-      {.with_kwargs = true});
-  net(x, {.sharpness = 2, .record = true});
+  {
+    ScopedHandle hook = net.bumps->register_forward_pre_hook(
+        [](nn::Module&, const nn::Args&, const nn::Kwargs& named) {
+          std::cout << "sharpness " << named.at("sharpness").number() << '\n';
+        },
+        {.with_kwargs = true});
+    net(x, {.sharpness = 2, .record = true});
+  }
   std::cout << "strongest response: " << net.bumps->response.max().item() << '\n';
 
   // State, by name; a lazy layer takes its sizes from it.
