@@ -4,6 +4,7 @@
 #include <farro/backends/kernels/lanes.hpp>
 #include <farro/backends/kernels/runs.hpp>
 #include <farro/backends/launch.hpp>
+#include <farro/backends/simd_exp.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -78,7 +79,7 @@ struct CrossEntropyGradientRow {
 template <class T>
 T log_sum_of_row(const T* x, int64_t n) {
   T top = fold_row(n, -std::numeric_limits<T>::infinity(), Largest(), [](auto v) { return v; }, x);
-  return top + std::log(fold_row(n, T(0), Add(), [t = Pack<T>(top)](auto v) { return exp_below(v - t); }, x));
+  return top + std::log(fold_row(n, T(0), Add(), [t = Pack<T>(top)](auto v) { return simd::exp(v - t); }, x));
 }
 
 template <class T>
@@ -101,7 +102,7 @@ void run(Device device, const CrossEntropyJob& job, int64_t rows) {
         std::fill_n(to, n, T(0));
       } else {
         Pack<T> shift(load_as<T>(job.log_sum, job.wide, r)), s(scale);
-        map_row(n, to, [shift, s](auto v) { return exp_below(v - shift) * s; }, x);
+        map_row(n, to, [shift, s](auto v) { return simd::exp(v - shift) * s; }, x);
         to[job.targets[r]] -= scale;
       }
       if (!native) write_strided(at(job.grad_logits, job.dtype, r * n), job.dtype, 1, n, to);

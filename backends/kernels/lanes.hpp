@@ -70,42 +70,6 @@ FARRO_INLINE Pack<T> keep_first(Pack<T> value, int64_t n, T other) {
   return xsimd::select(Pack<T>::load_aligned(numbers.data()) < Pack<T>(static_cast<T>(n)), value, Pack<T>(other));
 }
 
-/// The bits of a pack as one of another type; xsimd asks for the pack up to version 8, for its element later.
-template <class To, class From>
-FARRO_INLINE To bits_as(const From& x) {
-  if constexpr (requires {
-                  { xsimd::bitwise_cast<typename To::value_type>(x) } -> std::same_as<To>;
-                }) {
-    return xsimd::bitwise_cast<typename To::value_type>(x);
-  } else {
-    return xsimd::bitwise_cast<To>(x);
-  }
-}
-
-/// exp(x) for x that is at most about 0, as differences from a maximum are: about 1 unit in the last place, 0 below the
-/// smallest normal number, NaN for NaN.
-FARRO_INLINE Pack<float> exp_below(Pack<float> x) {
-  // x = n·log 2 + r with |r| <= log 2 / 2: n is read from the lower bits of a float whose unit is 1.
-  constexpr float magic = 12582912.0f + 127.0f;
-  Pack<float> clamped = xsimd::max(Pack<float>(-87.3f), x);
-  Pack<float> shifted = xsimd::fma(clamped, Pack<float>(1.44269504088896341f), Pack<float>(magic));
-  Pack<float> n = shifted - Pack<float>(magic);
-  Pack<float> r = xsimd::fma(n, Pack<float>(-0.693359375f), clamped);
-  r = xsimd::fma(n, Pack<float>(2.12194440e-4f), r);
-  // exp(r) = 1 + r + r²·q(r), with q by Estrin's scheme: short chains of dependent products.
-  using P = Pack<float>;
-  P r2 = r * r;
-  P q0 = xsimd::fma(r, P(1.6666665459e-1f), P(5.0000001201e-1f)), q1 = xsimd::fma(r, P(8.3334519073e-3f), P(4.1665795894e-2f));
-  P q2 = xsimd::fma(r, P(1.9875691500e-4f), P(1.3981999507e-3f));
-  P q = xsimd::fma(r2 * r2, q2, xsimd::fma(r2, q1, q0));
-  P p = xsimd::fma(r2, q, r) + P(1.0f);
-  // 2^n from its exponent bits.
-  Pack<int32_t> bits = bits_as<Pack<int32_t>>(shifted) << 23;
-  p = p * bits_as<Pack<float>>(bits);
-  return xsimd::select(x < Pack<float>(-87.3f), Pack<float>(0.0f), p);
-}
-FARRO_INLINE Pack<double> exp_below(Pack<double> x) { return xsimd::exp(x); }
-
 /// out[i] = f(in[i]…), in packs.
 template <class T, class F, class... In>
 FARRO_INLINE void map_row(int64_t n, T* out, const F& f, const In*... in) {

@@ -4,6 +4,7 @@
 #include <xsimd/xsimd.hpp>
 
 #include <farro/backends/config.hpp>
+#include <farro/backends/simd.hpp>
 
 namespace farro::kernels {
 namespace {
@@ -49,7 +50,7 @@ void run_tile(const Tile<T>& t) {
     for (int r = 0; r < R; ++r) {
       Batch factor(a[r * t.a_row]);
 #pragma GCC unroll 8
-      for (int v = 0; v < V; ++v) sum[r][v] = xsimd::fma(factor, line[v], sum[r][v]);
+      for (int v = 0; v < V; ++v) sum[r][v] = simd::fma(factor, line[v], sum[r][v]);
     }
   }
   bool whole = t.columns == V * kWidth<T>;

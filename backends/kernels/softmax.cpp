@@ -3,6 +3,8 @@
 #include <farro/backends/dispatch_dtype.hpp>
 #include <farro/backends/kernels/lanes.hpp>
 #include <farro/backends/launch.hpp>
+#include <farro/backends/simd_exp.hpp>
+#include <farro/backends/simd_log.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -23,11 +25,11 @@ void softmax_row(T* y, const T* x, int64_t n, bool log) {
   T top = fold_row(n, kLowest<T>, Largest(), [](auto v) { return v; }, x);
   Pack<T> t(top);
   if (log) {
-    T sum = fold_row(n, T(0), Add(), [t](auto v) { return exp_below(v - t); }, x);
+    T sum = fold_row(n, T(0), Add(), [t](auto v) { return simd::exp(v - t); }, x);
     map_row(n, y, [t, l = Pack<T>(std::log(sum))](auto v) { return v - t - l; }, x);
     return;
   }
-  T sum = map_and_sum(n, y, [t](auto v) { return exp_below(v - t); }, x);
+  T sum = map_and_sum(n, y, [t](auto v) { return simd::exp(v - t); }, x);
   map_row(n, y, [s = Pack<T>(T(1) / sum)](auto v) { return v * s; }, y);
 }
 
@@ -35,7 +37,7 @@ template <class T>
 void softmax_backward_row(T* gx, const T* g, const T* y, int64_t n, bool log) {
   if (log) {
     T sum = fold_row(n, T(0), Add(), [](auto v) { return v; }, g);
-    map_row(n, gx, [s = Pack<T>(sum)](auto gv, auto yv) { return gv - exp_below(yv) * s; }, g, y);
+    map_row(n, gx, [s = Pack<T>(sum)](auto gv, auto yv) { return gv - simd::exp(yv) * s; }, g, y);
   } else {
     T sum = fold_row(n, T(0), Add(), [](auto gv, auto yv) { return gv * yv; }, g, y);
     map_row(n, gx, [s = Pack<T>(sum)](auto gv, auto yv) { return yv * (gv - s); }, g, y);
@@ -52,11 +54,11 @@ void softmax_tile(T* x, int64_t n, bool log) {
     for (int64_t r = 0; r < n; ++r) top = Largest()(top, Pack<T>::load_aligned(column + r * kColumns<T>));
     for (int64_t r = 0; r < n; ++r) {
       T* p = column + r * kColumns<T>;
-      Pack<T> e = exp_below(Pack<T>::load_aligned(p) - top);
+      Pack<T> e = simd::exp(Pack<T>::load_aligned(p) - top);
       sum += e;
       if (!log) e.store_aligned(p);
     }
-    Pack<T> scale = Pack<T>(T(1)) / sum, shift = xsimd::log(sum);
+    Pack<T> scale = Pack<T>(T(1)) / sum, shift = simd::log(sum);
     for (int64_t r = 0; r < n; ++r) {
       T* p = column + r * kColumns<T>;
       Pack<T> v = Pack<T>::load_aligned(p);
@@ -78,7 +80,7 @@ void softmax_backward_tile(T* g, const T* y, int64_t n, bool log) {
     for (int64_t r = 0; r < n; ++r) {
       Pack<T> gv = Pack<T>::load_aligned(g + c + r * kColumns<T>);
       Pack<T> yv = Pack<T>::load_aligned(y + c + r * kColumns<T>);
-      (log ? gv - exp_below(yv) * sum : yv * (gv - sum)).store_aligned(g + c + r * kColumns<T>);
+      (log ? gv - simd::exp(yv) * sum : yv * (gv - sum)).store_aligned(g + c + r * kColumns<T>);
     }
   }
 }

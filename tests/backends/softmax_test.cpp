@@ -55,6 +55,19 @@ TEST_CASE("softmax: the fast kernels agree with the reference, and Serial with O
   }
 }
 
+TEST_CASE("softmax: probabilities below the smallest normal number are kept") {
+  for (DType dtype : {kFloat32, kFloat64}) {
+    double far = dtype == kFloat32 ? -90 : -720;
+    Array in({2}, dtype, kSerial);
+    in.set(0, 0);
+    in.set(1, far);
+    double y = forward(in, 0, false, kSerial)[1];
+    INFO(name_of(dtype));
+    CHECK(y > 0);
+    CHECK(std::abs(y / std::exp(far) - 1) < 1e-4);
+  }
+}
+
 TEST_CASE("softmax: large numbers don't overflow, minus infinity gives zero") {
   for (int64_t n : {3, 100}) {
     Array in({n}, kFloat32, kSerial);
