@@ -17,9 +17,8 @@ Module& Sequential::at(size_t position) {
 }
 
 Tensor Sequential::forward(const Tensor& x) {
-  size_t n = size();
   Tensor y = x;
-  for (size_t i = 0; i < n; ++i) {
+  for (size_t i = 0; i < size(); ++i) {  // a hook may take modules out
     Module& module = at(i);
     if (FARRO_UNLIKELY(!module.forward_traits().maps_tensor)) return from(i, y).tensor();
     y = module.call_tensor(y);
@@ -38,7 +37,7 @@ Value Sequential::forward_values(const Args& args, const Kwargs& kwargs) {
 }
 
 Value Sequential::from(size_t position, Value value) {
-  for (size_t n = size(); position < n; ++position) {
+  for (; position < size(); ++position) {
     Module& module = at(position);
     ForwardTraits traits = module.forward_traits();
     if (value.is_tensor() && traits.maps_tensor) {

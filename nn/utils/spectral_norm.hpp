@@ -22,6 +22,11 @@ struct SpectralNormOptions {
 /// call; "weight_u" and "weight_v" are buffers with the singular vectors. ValueError if there is no
 /// such parameter, it is computed already, or n_power_iterations is below 1. Returns the module.
 Module& spectral_norm(Module& module, const SpectralNormOptions& options = {});
+template <class M>
+Ref<M> spectral_norm(const Ref<M>& module, const SpectralNormOptions& options = {}) {
+  spectral_norm(static_cast<Module&>(*module), options);
+  return module;
+}
 /// Makes an ordinary parameter of the value. ValueError if the parameter has no spectral_norm.
 Module& remove_spectral_norm(Module& module, const std::string& name = "weight");
 
@@ -48,6 +53,11 @@ struct SpectralNorm : Module {
 
 /// The same as a parametrization: the parameter is "parametrizations.weight.original".
 Module& spectral_norm(Module& module, const SpectralNormOptions& options = {});
+template <class M>
+Ref<M> spectral_norm(const Ref<M>& module, const SpectralNormOptions& options = {}) {
+  parametrizations::spectral_norm(static_cast<Module&>(*module), options);
+  return module;
+}
 
 }  // namespace parametrizations
 }  // namespace farro::nn::utils

@@ -22,6 +22,11 @@ struct WeightNormOptions {
 /// before each call. ValueError if there is no such parameter, or it is computed already. Returns
 /// the module.
 Module& weight_norm(Module& module, const WeightNormOptions& options = {});
+template <class M>
+Ref<M> weight_norm(const Ref<M>& module, const WeightNormOptions& options = {}) {
+  weight_norm(static_cast<Module&>(*module), options);
+  return module;
+}
 /// Makes an ordinary parameter of the value. ValueError if the parameter has no weight_norm.
 Module& remove_weight_norm(Module& module, const std::string& name = "weight");
 
@@ -45,6 +50,11 @@ struct WeightNorm : Module {
 /// The same as a parametrization: the parameters are "parametrizations.weight.original0" (g) and
 /// "original1" (v).
 Module& weight_norm(Module& module, const WeightNormOptions& options = {});
+template <class M>
+Ref<M> weight_norm(const Ref<M>& module, const WeightNormOptions& options = {}) {
+  parametrizations::weight_norm(static_cast<Module&>(*module), options);
+  return module;
+}
 
 }  // namespace parametrizations
 }  // namespace farro::nn::utils

@@ -298,7 +298,7 @@ TEST_CASE("conversion: every way, and what it leaves alone", "[M40]") {
 
 TEST_CASE("zero_grad: detaches what carries a graph", "[M41]") {
   nn::Linear layer({.in_features = 1, .out_features = 1, .bias = false, .dtype = kFloat64});
-  Tensor x = leaf({2}, {1, 1});
+  Tensor x = leaf(Device(), {2}, {1, 1}, false);
   (layer(x) * layer(x)).sum().backward({.create_graph = true});
   Tensor grad = layer.weight.grad();
   CHECK(grad.requires_grad());

@@ -161,6 +161,17 @@ TEST_CASE("weight_norm: of convolutions, in clones, twice") {
   CHECK(allclose(other(x), conv(x)));
 }
 
+TEST_CASE("weight and spectral norm: handles are taken and given back") {
+  nn::Linear::Options options{.in_features = 3, .out_features = 2};
+  Ref<nn::Linear> by_hook = nn::utils::weight_norm(Ref<nn::Linear>(options));
+  CHECK(by_hook->has_attr("weight_g"));
+  CHECK(nn::utils::spectral_norm(Ref<nn::Linear>(options))->has_attr("weight_orig"));
+  for (const Ref<nn::Linear>& layer : {parametrizations::weight_norm(Ref<nn::Linear>(options)),
+                                       parametrizations::spectral_norm(Ref<nn::Linear>(options))}) {
+    CHECK(parametrize::is_parametrized(*layer, "weight"));
+  }
+}
+
 TEST_CASE("spectral_norm: PyTorch's numbers") {
   nn::Linear layer = oracle_layer();
   Tensor weight = layer.weight;
