@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -132,6 +134,27 @@ std::string tape_dot(std::span<const Tensor> outputs) {
     }
   }
   return text + "}\n";
+}
+
+std::string tape_json(std::span<const Tensor> outputs) {
+  Tape tape = tape_of(outputs);
+  using Json = nlohmann::ordered_json;
+  auto place = [&](const Edge& edge) { return edge ? Json(tape.numbers[edge.node.get()]) : Json(nullptr); };
+  Json json{{"outputs", Json::array()}, {"nodes", Json::array()}};
+  for (const Tensor& output : outputs) json["outputs"].push_back(place(autograd::gradient_edge(output)));
+  for (const auto& node : tape.nodes) {
+    SavedCounter saved;
+    saved.add(*node);
+    Json entry{{"name", node->name()}, {"saved_tensors", saved.tensors}, {"saved_bytes", saved.bytes}, {"edges", Json::array()}};
+    for (const Edge& edge : node->next_edges()) entry["edges"].push_back(place(edge));
+    if (node->is_accumulate()) {
+      const Tensor& leaf = static_cast<const autograd::AccumulateGrad&>(*node).variable();
+      entry["shape"] = std::vector<int64_t>(leaf.sizes().begin(), leaf.sizes().end());
+      entry["dtype"] = name_of(leaf.dtype());
+    }
+    json["nodes"].push_back(std::move(entry));
+  }
+  return json.dump();
 }
 
 }  // namespace farro

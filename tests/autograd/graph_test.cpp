@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdlib>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include <support/compare.hpp>
 #include <support/threads.hpp>
@@ -74,4 +75,19 @@ TEST_CASE("dot reads the tape's DOT") {
   std::string path = std::string(FARRO_TEST_OUTPUT_DIR) + "/tape.dot";
   std::ofstream(path) << text;
   CHECK(std::system(("dot -Tsvg '" + path + "' -o '" + path + ".svg'").c_str()) == 0);
+}
+
+TEST_CASE("the tape as JSON lists nodes, what they keep, and where their gradients go") {
+  Tensor x = leaf({1, 2, 3}), w = test::from_values({2, 3, 4});
+  Tensor y = (x * w).sum();
+  auto json = nlohmann::json::parse(tape_json(y));
+  REQUIRE(json["nodes"].size() == 3);
+  CHECK(json["outputs"] == nlohmann::json::array({0}));
+  CHECK(json["nodes"][0]["name"] == "SumBackward");
+  CHECK(json["nodes"][1]["saved_tensors"] == 1);
+  CHECK(json["nodes"][1]["saved_bytes"] == 24);
+  CHECK(json["nodes"][1]["edges"] == nlohmann::json::array({2, nullptr}));
+  CHECK(json["nodes"][2]["shape"] == nlohmann::json::array({3}));
+  CHECK(json["nodes"][2]["dtype"] == "float64");
+  CHECK(nlohmann::json::parse(tape_json(w))["outputs"] == nlohmann::json::array({nullptr}));
 }
