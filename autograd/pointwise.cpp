@@ -1,5 +1,6 @@
-/// How a pointwise operation runs and is recorded. The common case (operands of one floating-point dtype and shape,
-/// contiguous) is decided first and costs a few tests; plan_pointwise works out promotion and broadcasting for the others.
+/// How a pointwise operation runs and is recorded. The common case (operands of one floating-point
+/// dtype and shape, contiguous) is decided first and costs a few tests; plan_pointwise works out
+/// promotion and broadcasting for the others.
 
 #include <farro/autograd/pointwise.hpp>
 
@@ -89,10 +90,12 @@ void PointwiseNode::keep_forms(const Tensor* const* inputs, DType compute) {
   forms_->compute = compute;
 }
 
-Tensor PointwiseNode::gradient(int input, Tensor& dy, bool last, const Tensor* x, const Tensor& y) const {
+Tensor PointwiseNode::gradient(int input, Tensor& dy, bool last, const Tensor* x,
+                               const Tensor& y) const {
   if (!forms_ && (entry_.passes_gradient >> input) & 1u) return dy;
   DType compute = forms_ ? forms_->compute : compute_dtype(dy.dtype());
-  bool flat = !forms_ && dy.dtype() == compute && dy.is_contiguous() && dy.device().is_host() && !use_reference_kernels();
+  bool flat = !forms_ && dy.dtype() == compute && dy.is_contiguous() && dy.device().is_host() &&
+              !use_reference_kernels();
   const ArrayView* views[kMaxPointwiseInputs] = {};
   const void* pointers[kMaxPointwiseInputs] = {};
   for (int i = 0; i < entry_.kernels.arity; ++i) {
@@ -104,22 +107,25 @@ Tensor PointwiseNode::gradient(int input, Tensor& dy, bool last, const Tensor* x
   if (flat) {
     Tensor dx = last && is_exclusive(dy) ? std::move(dy) : empty_like_array(dy.sizes(), dy);
     const TensorImpl* g = dy.defined() ? dy.impl() : dx.impl();
-    run_pointwise_backward_contiguous(entry_.kernels, op_, input, compute, g->array.device, g->numel, dx.data_ptr(),
-                                      g->array.data, pointers, y.defined() ? y.data_ptr() : nullptr);
+    run_pointwise_backward_contiguous(entry_.kernels, op_, input, compute, g->array.device,
+                                      g->numel, dx.data_ptr(), g->array.data, pointers,
+                                      y.defined() ? y.data_ptr() : nullptr);
     return dx;
   }
   bool sums = forms_ && forms_->sizes[input] != dy.sizes();
   DType target = forms_ ? forms_->dtypes[input] : dy.dtype();
   Tensor dx = empty(dy.sizes(), sums ? compute : target, dy.device());
   run_pointwise_backward(entry_.kernels, op_, input, compute, dx.array(), dy.array(),
-                         {views, static_cast<size_t>(entry_.kernels.arity)}, y.defined() ? &y.array() : nullptr);
+                         {views, static_cast<size_t>(entry_.kernels.arity)},
+                         y.defined() ? &y.array() : nullptr);
   if (!sums) return dx;
   Tensor total = empty(forms_->sizes[input], target, dy.device());
   kernels::sum_to(total.array(), dx.array());
   return total;
 }
 
-Tensor PointwiseNode::recorded_gradient(int input, const Tensor& dy, const Tensor* x, const Tensor& y) const {
+Tensor PointwiseNode::recorded_gradient(int input, const Tensor& dy, const Tensor* x,
+                                        const Tensor& y) const {
   Tensor dx = entry_.backward(op_, input, dy, x, y);
   DType target = forms_ ? forms_->dtypes[input] : dy.dtype();
   if (dx.dtype() != target) dx = dx.to(target);
@@ -166,23 +172,27 @@ void PointwiseNode::apply(Grads& grad_outputs, Grads& grad_inputs) {
   for (int i = 0; i <= last; ++i) {
     auto k = static_cast<size_t>(i);
     if (!needs_input_grad(k)) continue;
-    grad_inputs[k] = grad_mode_enabled() ? recorded_gradient(i, dy, x, y) : gradient(i, dy, i == last, x, y);
+    grad_inputs[k] =
+        grad_mode_enabled() ? recorded_gradient(i, dy, x, y) : gradient(i, dy, i == last, x, y);
   }
 }
 
-void run(const PointwiseEntry& entry, const void* op, DType compute, const Tensor& y, const Tensor* const* inputs) {
+void run(const PointwiseEntry& entry, const void* op, DType compute, const Tensor& y,
+         const Tensor* const* inputs) {
   const ArrayView* views[kMaxPointwiseInputs];
   int arity = entry.kernels.arity;
   for (int i = 0; i < arity; ++i) views[i] = &inputs[i]->array();
   run_pointwise(entry.kernels, op, compute, y.array(), {views, static_cast<size_t>(arity)});
 }
 
-/// The inputs, those of a wider dtype than a narrow common one converted to it where that can change the result.
+/// The inputs, those of a wider dtype than a narrow common one converted to it where that can
+/// change the result.
 struct ConvertedInputs {
   const Tensor* read[kMaxPointwiseInputs];
   Tensor copies[kMaxPointwiseInputs];
 
-  ConvertedInputs(const PointwiseEntry& entry, const PointwisePlan& plan, const Tensor* const* inputs) {
+  ConvertedInputs(const PointwiseEntry& entry, const PointwisePlan& plan,
+                  const Tensor* const* inputs) {
     bool narrow = size_of(plan.common) < size_of(plan.compute);
     bool converts = narrow && (entry.returns_bool || !is_floating_point(plan.common));
     for (int i = 0; i < entry.kernels.arity; ++i) {
@@ -196,9 +206,12 @@ struct ConvertedInputs {
 
 /// For integers on the host; a device's kernel gives 0, since looking would wait for it.
 void check_divisor(const PointwiseEntry& entry, const PointwisePlan& plan, const Tensor& divisor) {
-  if (is_floating_point(plan.compute) || plan.sizes.product() == 0 || !divisor.device().is_host()) return;
+  if (is_floating_point(plan.compute) || plan.sizes.product() == 0 || !divisor.device().is_host())
+    return;
   if (int64_t place = first_zero(divisor.array()); place >= 0) {
-    fail<ValueError>(entry.kernels.name, "expected integers to be divided by numbers other than 0, got 0 at element {}", place);
+    fail<ValueError>(entry.kernels.name,
+                     "expected integers to be divided by numbers other than 0, got 0 at element {}",
+                     place);
   }
 }
 
@@ -210,8 +223,8 @@ bool wants_gradient(const PointwiseEntry& entry, const Tensor* const* inputs) {
   return false;
 }
 
-FARRO_NOINLINE Tensor pointwise_general(const PointwiseEntry& entry, const void* op, size_t op_bytes,
-                                        const Tensor* const* inputs) {
+FARRO_NOINLINE Tensor pointwise_general(const PointwiseEntry& entry, const void* op,
+                                        size_t op_bytes, const Tensor* const* inputs) {
   PointwisePlan plan = plan_pointwise(entry, inputs);
   ConvertedInputs converted(entry, plan, inputs);
   if (entry.divides_integers) check_divisor(entry, plan, *converted.read[1]);
@@ -232,48 +245,59 @@ FARRO_NOINLINE Tensor pointwise_general(const PointwiseEntry& entry, const void*
 bool is_plain(const PointwiseEntry& entry, const Tensor* const* inputs) {
   if (entry.returns_bool || entry.first_is_condition || entry.integers_only) return false;
   const TensorImpl* first = inputs[0]->impl();
-  if (!first || first->uninitialized || first->array.dtype > kFloat64 || !first->contiguous) return false;
-  if (!first->array.device.is_host() || use_reference_kernels() || first->wrapped_number) return false;
+  if (!first || first->uninitialized || first->array.dtype > kFloat64 || !first->contiguous)
+    return false;
+  if (!first->array.device.is_host() || use_reference_kernels() || first->wrapped_number)
+    return false;
   for (int i = 1; i < entry.kernels.arity; ++i) {
     const TensorImpl* t = inputs[i]->impl();
     if (t == first) continue;
-    if (!t || t->uninitialized || t->array.dtype != first->array.dtype || !t->contiguous || t->wrapped_number ||
-        t->array.device != first->array.device || t->array.sizes != first->array.sizes) {
+    if (!t || t->uninitialized || t->array.dtype != first->array.dtype || !t->contiguous ||
+        t->wrapped_number || t->array.device != first->array.device ||
+        t->array.sizes != first->array.sizes) {
       return false;
     }
   }
   return true;
 }
 
-/// True if x reads memory that writing self changes, except for reading each element just where it is written.
+/// True if x reads memory that writing self changes, except for reading each element just where it
+/// is written.
 bool reads_elsewhere(const Tensor& self, const Tensor& x) {
   if (x.is_same(self) || x.storage() != self.storage()) return false;
-  return x.data_ptr() != self.data_ptr() || x.sizes() != self.sizes() || x.strides() != self.strides();
+  return x.data_ptr() != self.data_ptr() || x.sizes() != self.sizes() ||
+         x.strides() != self.strides();
 }
 
-void check_inplace_result(const PointwiseEntry& entry, const PointwisePlan& plan, const Tensor& self) {
+void check_inplace_result(const PointwiseEntry& entry, const PointwisePlan& plan,
+                          const Tensor& self) {
   if (plan.sizes != self.sizes()) {
-    fail<ShapeError>(entry.kernels.name, "expected the result of an in-place operation to have self's shape {}, got {}",
+    fail<ShapeError>(entry.kernels.name,
+                     "expected the result of an in-place operation to have self's shape {}, got {}",
                      to_string(self.sizes()), to_string(plan.sizes));
   }
   bool loses = is_floating_point(plan.output) ? !is_floating_point(self.dtype())
                                               : self.dtype() == kBool && plan.output != kBool;
   if (loses) {
-    fail<TypeError>(entry.kernels.name, "the result of dtype {} can't be written over a tensor of {}",
+    fail<TypeError>(entry.kernels.name,
+                    "the result of dtype {} can't be written over a tensor of {}",
                     name_of(plan.output), name_of(self.dtype()));
   }
 }
 
 }  // namespace
 
-Tensor pointwise(const PointwiseEntry& entry, const void* op, size_t op_bytes, const Tensor* const* inputs) {
-  if (FARRO_UNLIKELY(!is_plain(entry, inputs))) return pointwise_general(entry, op, op_bytes, inputs);
+Tensor pointwise(const PointwiseEntry& entry, const void* op, size_t op_bytes,
+                 const Tensor* const* inputs) {
+  if (FARRO_UNLIKELY(!is_plain(entry, inputs)))
+    return pointwise_general(entry, op, op_bytes, inputs);
   const ArrayView& first = inputs[0]->impl()->array;
   Tensor y = empty(first.sizes, first.dtype, first.device);
   const void* pointers[kMaxPointwiseInputs];
   for (int i = 0; i < entry.kernels.arity; ++i) pointers[i] = inputs[i]->impl()->array.data;
   TensorImpl* impl = y.impl();
-  run_pointwise_contiguous(entry.kernels, op, first.dtype, first.device, impl->numel, impl->array.data, pointers);
+  run_pointwise_contiguous(entry.kernels, op, first.dtype, first.device, impl->numel,
+                           impl->array.data, pointers);
   if (!wants_gradient(entry, inputs)) return y;
   IntrusivePtr<PointwiseNode> node(new PointwiseNode(entry, op, op_bytes));
   node->connect(inputs, nullptr);

@@ -4,7 +4,8 @@ namespace farro::autograd {
 namespace {
 
 [[noreturn]] FARRO_COLD void wrong_devices(const PointwiseEntry& entry, Device a, Device b) {
-  fail<BackendError>(entry.kernels.name, "expected all inputs on one device, got {} and {}", a.str(), b.str());
+  fail<BackendError>(entry.kernels.name, "expected all inputs on one device, got {} and {}",
+                     a.str(), b.str());
 }
 
 /// The rank of an input in promotion: a tensor with dimensions over one without over a number.
@@ -15,7 +16,8 @@ Rank rank_of(const TensorImpl& t) {
   return t.wrapped_number ? kNumber : kZeroDim;
 }
 
-/// The dtype of a higher rank together with that of a lower one: the lower one counts only where it is of a higher category.
+/// The dtype of a higher rank together with that of a lower one: the lower one counts only where it
+/// is of a higher category.
 DType combine(DType higher, DType lower) {
   if (is_floating_point(higher)) return higher;
   if (higher == kBool || is_floating_point(lower)) return promote(higher, lower);
@@ -60,10 +62,12 @@ void check_dtypes(const PointwiseEntry& entry, const Tensor* const* inputs, DTyp
     fail<TypeError>(entry.kernels.name, "expected integers or bool, got {}", name_of(common));
   }
   if (entry.bools != Bools::Any && refuses_bool(entry, inputs, common)) {
-    fail<TypeError>(entry.kernels.name, "expected numbers, got bool; operations on masks are &, |, ^ and ~");
+    fail<TypeError>(entry.kernels.name,
+                    "expected numbers, got bool; operations on masks are &, |, ^ and ~");
   }
   if (entry.first_is_condition && inputs[0]->dtype() != kBool) {
-    fail<TypeError>(entry.kernels.name, "expected a condition of bool, got {}", name_of(inputs[0]->dtype()));
+    fail<TypeError>(entry.kernels.name, "expected a condition of bool, got {}",
+                    name_of(inputs[0]->dtype()));
   }
 }
 
@@ -76,7 +80,9 @@ PointwisePlan plan_pointwise(const PointwiseEntry& entry, const Tensor* const* i
   for (int i = 0; i < arity; ++i) {
     const Tensor& t = *inputs[i];
     const Dims& sizes = t.sizes();
-    plan.sizes = i == 0 ? sizes : sizes == plan.sizes ? sizes : broadcast_shapes(plan.sizes, sizes, entry.kernels.name);
+    plan.sizes = i == 0                ? sizes
+                 : sizes == plan.sizes ? sizes
+                                       : broadcast_shapes(plan.sizes, sizes, entry.kernels.name);
     if (rank_of(*t.impl()) == kNumber) continue;
     plan.number = false;
     if (placed && t.device() != plan.device) wrong_devices(entry, plan.device, t.device());
@@ -90,7 +96,8 @@ PointwisePlan plan_pointwise(const PointwiseEntry& entry, const Tensor* const* i
   plan.output = entry.returns_bool ? kBool : plan.common;
   plan.compute = compute_dtype(plan.common);
   for (int i = 0; i < arity; ++i) {
-    plan.alike = plan.alike && inputs[i]->dtype() == plan.output && inputs[i]->sizes() == plan.sizes;
+    plan.alike =
+        plan.alike && inputs[i]->dtype() == plan.output && inputs[i]->sizes() == plan.sizes;
   }
   return plan;
 }

@@ -20,7 +20,8 @@ struct NodeName {
     size_t n = 0;
     bool upper = true;
     for (const char* c = Op::name; *c != 0; ++c) {
-      if (*c != '_') result[n++] = upper && *c >= 'a' && *c <= 'z' ? static_cast<char>(*c - 'a' + 'A') : *c;
+      if (*c != '_')
+        result[n++] = upper && *c >= 'a' && *c <= 'z' ? static_cast<char>(*c - 'a' + 'A') : *c;
       upper = *c == '_';
     }
     for (const char* c = "Backward"; *c != 0; ++c) result[n++] = *c;
@@ -30,7 +31,8 @@ struct NodeName {
 
 /// The gradient of an input by recorded operations: the formula with T = Tensor.
 template <class Op>
-FARRO_COLD Tensor recorded_backward(const void* parameters, int input, const Tensor& dy, const Tensor* x, const Tensor& y) {
+FARRO_COLD Tensor recorded_backward(const void* parameters, int input, const Tensor& dy,
+                                    const Tensor* x, const Tensor& y) {
   const Op op = pointwise_functions::operation<Op>(parameters);
   Tensor result;
   auto run = [&]<size_t Input, size_t... K>(std::index_sequence<K...>) {
@@ -39,7 +41,8 @@ FARRO_COLD Tensor recorded_backward(const void* parameters, int input, const Ten
   using Inputs = std::make_index_sequence<static_cast<size_t>(Op::arity)>;
   [&]<size_t... I>(std::index_sequence<I...>) {
     ((static_cast<size_t>(input) == I ? run.template operator()<I>(Inputs()) : void()), ...);
-  }(Inputs());
+  }
+  (Inputs());
   return result;
 }
 
@@ -78,7 +81,8 @@ template <class Op>
 template <class List>
 std::span<const PointwiseEntry* const> entries_of(const List& list) {
   static const auto entries = boost::hana::unpack(list, [](auto... types) {
-    return std::array<const PointwiseEntry*, sizeof...(types)>{&pointwise_entry<typename decltype(types)::type>()...};
+    return std::array<const PointwiseEntry*, sizeof...(types)>{
+        &pointwise_entry<typename decltype(types)::type>()...};
   });
   return entries;
 }

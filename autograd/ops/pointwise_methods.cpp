@@ -12,16 +12,21 @@ bool is_number(const Tensor& t) { return t.dim() == 0 && t.impl()->wrapped_numbe
 
 double largest(DType dtype) {
   switch (dtype) {
-    case DType::Float64: return std::numeric_limits<double>::max();
-    case DType::Float16: return 65504;
-    case DType::BFloat16: return 3.3895313892515355e38;
-    default: return std::numeric_limits<float>::max();
+    case DType::Float64:
+      return std::numeric_limits<double>::max();
+    case DType::Float16:
+      return 65504;
+    case DType::BFloat16:
+      return 3.3895313892515355e38;
+    default:
+      return std::numeric_limits<float>::max();
   }
 }
 
 bool is_whole(double value) { return !std::isfinite(value) || value == std::floor(value); }
 
-/// Bounds with a fraction raise integers to the default dtype, as any other number would; whole ones raise bool to int64.
+/// Bounds with a fraction raise integers to the default dtype, as any other number would; whole
+/// ones raise bool to int64.
 Tensor clampable(const Tensor& x, double min, double max) {
   if (x.is_floating_point()) return x;
   if (!is_whole(min) || !is_whole(max)) return x.to(default_dtype());
@@ -29,7 +34,8 @@ Tensor clampable(const Tensor& x, double min, double max) {
 }
 
 /// A factor of integers must be whole.
-void check_factor(const char* operation, double factor, std::initializer_list<const Tensor*> inputs) {
+void check_factor(const char* operation, double factor,
+                  std::initializer_list<const Tensor*> inputs) {
   if (factor == std::floor(factor)) return;
   for (const Tensor* x : inputs) {
     if (x->is_floating_point()) return;
@@ -46,9 +52,12 @@ void check_subtraction(const Tensor& x, const Tensor& other) {
 void check_exponent(const Tensor& x, double exponent) {
   if (x.is_floating_point()) return;
   if (!is_whole(exponent)) {
-    fail<TypeError>("pow", "expected a whole exponent for {} in place, got {}", name_of(x.dtype()), exponent);
+    fail<TypeError>("pow", "expected a whole exponent for {} in place, got {}", name_of(x.dtype()),
+                    exponent);
   }
-  if (exponent < 0) fail<ValueError>("pow", "expected an exponent >= 0 for {}, got {}", name_of(x.dtype()), exponent);
+  if (exponent < 0)
+    fail<ValueError>("pow", "expected an exponent >= 0 for {}, got {}", name_of(x.dtype()),
+                     exponent);
 }
 
 }  // namespace
@@ -66,7 +75,9 @@ Tensor sub(const Tensor& x, const Tensor& other, double alpha) {
   return pointwise(ops::AddScaled{{}, -alpha}, x, other);
 }
 
-Tensor square(const Tensor& x) { return pointwise(ops::Square{}, x.dtype() == kBool ? x.to(kInt64) : x); }
+Tensor square(const Tensor& x) {
+  return pointwise(ops::Square{}, x.dtype() == kBool ? x.to(kInt64) : x);
+}
 
 Tensor addcmul(const Tensor& x, const Tensor& a, const Tensor& b, double value) {
   check_factor("addcmul", value, {&x, &a, &b});
@@ -84,7 +95,8 @@ const Tensor& pow_(const Tensor& self, double exponent) {
 }
 
 Tensor pow(const Tensor& x, const Tensor& exponent) {
-  if (is_number(exponent) && !is_floating_point(exponent.dtype())) check_exponent(x, exponent.item_double());
+  if (is_number(exponent) && !is_floating_point(exponent.dtype()))
+    check_exponent(x, exponent.item_double());
   if (is_number(exponent) && !is_number(x) && x.is_floating_point()) {
     return pointwise(ops::PowNumber{{}, exponent.item_double()}, x);
   }
@@ -105,7 +117,8 @@ const Tensor& clamp_(const Tensor& self, std::optional<double> min, std::optiona
   constexpr double infinity = std::numeric_limits<double>::infinity();
   double lo = min.value_or(-infinity), hi = max.value_or(infinity);
   if (!self.is_floating_point() && (!is_whole(lo) || !is_whole(hi))) {
-    fail<TypeError>("clamp", "expected whole bounds for {} in place, got {} and {}", name_of(self.dtype()), lo, hi);
+    fail<TypeError>("clamp", "expected whole bounds for {} in place, got {} and {}",
+                    name_of(self.dtype()), lo, hi);
   }
   return pointwise_inplace(ops::Clamp{{}, lo, hi}, self);
 }
@@ -124,17 +137,19 @@ Tensor round(const Tensor& x, int decimals) {
   return pointwise(ops::Round{{}, static_cast<double>(decimals), scale}, x);
 }
 
-Tensor nan_to_num(const Tensor& x, double nan, std::optional<double> posinf, std::optional<double> neginf) {
+Tensor nan_to_num(const Tensor& x, double nan, std::optional<double> posinf,
+                  std::optional<double> neginf) {
   if (!x.is_floating_point()) return x.clone();
   double bound = largest(x.dtype());
   return pointwise(ops::NanToNum{{}, nan, posinf.value_or(bound), neginf.value_or(-bound)}, x);
 }
 
 Tensor prelu(const Tensor& x, const Tensor& weight) {
-  if (weight.numel() == 1) return pointwise(ops::Prelu{}, x, weight.dim() > x.dim() ? weight.reshape({}) : weight);
+  if (weight.numel() == 1)
+    return pointwise(ops::Prelu{}, x, weight.dim() > x.dim() ? weight.reshape({}) : weight);
   if (weight.dim() != 1 || x.dim() < 2 || x.size(1) != weight.numel()) {
-    fail<ShapeError>("prelu", "expected one weight, or one for each channel of {}, got {}", to_string(x.sizes()),
-                     to_string(weight.sizes()));
+    fail<ShapeError>("prelu", "expected one weight, or one for each channel of {}, got {}",
+                     to_string(x.sizes()), to_string(weight.sizes()));
   }
   Dims sizes(x.dim() - 1, 1);
   sizes[0] = weight.numel();
@@ -143,9 +158,11 @@ Tensor prelu(const Tensor& x, const Tensor& weight) {
 
 Tensor isclose(const Tensor& x, const Tensor& other, double rtol, double atol, bool equal_nan) {
   if (x.dtype() != other.dtype()) {
-    fail<TypeError>("isclose", "expected one dtype, got {} and {}", name_of(x.dtype()), name_of(other.dtype()));
+    fail<TypeError>("isclose", "expected one dtype, got {} and {}", name_of(x.dtype()),
+                    name_of(other.dtype()));
   }
-  Tensor close = (x == other) | (isfinite(sub(x, other)) & (abs(sub(x, other)) <= add(abs(mul(other, rtol)), atol)));
+  Tensor close = (x == other) | (isfinite(sub(x, other)) &
+                                 (abs(sub(x, other)) <= add(abs(mul(other, rtol)), atol)));
   return equal_nan ? close | (isnan(x) & isnan(other)) : close;
 }
 
@@ -172,15 +189,20 @@ const Tensor& Tensor::sub_(const Tensor& other, double alpha) const {
   check_factor("sub", alpha, {this, &other});
   return pointwise_inplace(ops::AddScaled{{}, -alpha}, *this, other);
 }
-const Tensor& Tensor::mul_(const Tensor& other) const { return pointwise_inplace(ops::Mul{}, *this, other); }
-const Tensor& Tensor::div_(const Tensor& other) const { return pointwise_inplace(ops::Div{}, *this, other); }
+const Tensor& Tensor::mul_(const Tensor& other) const {
+  return pointwise_inplace(ops::Mul{}, *this, other);
+}
+const Tensor& Tensor::div_(const Tensor& other) const {
+  return pointwise_inplace(ops::Div{}, *this, other);
+}
 
 namespace autograd {
 
 std::vector<const PointwiseEntry*> pointwise_entries() {
   std::vector<const PointwiseEntry*> all;
-  for (auto family : {arithmetic_entries(), exponential_entries(), trigonometric_entries(), special_entries(),
-                      activation_entries(), selection_entries(), logic_entries()}) {
+  for (auto family :
+       {arithmetic_entries(), exponential_entries(), trigonometric_entries(), special_entries(),
+        activation_entries(), selection_entries(), logic_entries()}) {
     all.insert(all.end(), family.begin(), family.end());
   }
   return all;

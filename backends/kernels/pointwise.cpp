@@ -13,21 +13,27 @@ constexpr int64_t kGrain = 8192;
 
 /// Calls run(out, in, n) over blocks of n contiguous elements of the compute type each.
 template <class Run>
-void run_contiguous(const PointwiseKernels& kernels, DType compute, Device device, int64_t n, void* out,
-                    const void* const* in, int inputs, const Run& run) {
+void run_contiguous(const PointwiseKernels& kernels, DType compute, Device device, int64_t n,
+                    void* out, const void* const* in, int inputs, const Run& run) {
   auto bytes = static_cast<int64_t>(size_of(compute));
-  parallel_blocks(device, kernels.label, {n, kGrain, kernels.cost}, [&](int64_t begin, int64_t end) {
-    if (begin == 0) return run(out, in, end);
-    const void* shifted[kMaxBackwardOperands];
-    for (int k = 0; k < inputs; ++k) shifted[k] = in[k] ? static_cast<const char*>(in[k]) + begin * bytes : nullptr;
-    run(static_cast<char*>(out) + begin * bytes, shifted, end - begin);
-  });
+  parallel_blocks(
+      device, kernels.label, {n, kGrain, kernels.cost}, [&](int64_t begin, int64_t end) {
+        if (begin == 0) return run(out, in, end);
+        const void* shifted[kMaxBackwardOperands];
+        for (int k = 0; k < inputs; ++k)
+          shifted[k] = in[k] ? static_cast<const char*>(in[k]) + begin * bytes : nullptr;
+        run(static_cast<char*>(out) + begin * bytes, shifted, end - begin);
+      });
 }
 
 /// The same over operands of any form.
 template <class Run>
 void run_all(const PointwiseKernels& kernels, const PointwiseArrays& a, const Run& run) {
-  OperandsRun what{.device = a.device, .label = kernels.label, .compute = a.compute, .n = a.n, .cost = kernels.cost};
+  OperandsRun what{.device = a.device,
+                   .label = kernels.label,
+                   .compute = a.compute,
+                   .n = a.n,
+                   .cost = kernels.cost};
   run_operands(
       what, {&a.out, 1}, a.in,
       [](const void* context, void* const* out, const void* const* in, int64_t n) {
@@ -40,42 +46,45 @@ void run_all(const PointwiseKernels& kernels, const PointwiseArrays& a, const Ru
 template <class T, class One>
 void run_elements(const PointwiseKernels& kernels, const PointwiseArrays& a, const One& one) {
   // Not for_each: a closure of host functions has no device code.
-  parallel_blocks(a.device, kernels.label, {a.n, kGrain, 4 * kernels.cost}, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      T in[kMaxBackwardOperands] = {}, result;
-      for (size_t k = 0; k < kMaxBackwardOperands; ++k) {
-        if (a.in[k].data) in[k] = a.in[k].template load<T>(i);
-      }
-      one(&result, in);
-      kernels::store_as(a.out.data, a.out.dtype, a.out.walk.offset(i), result);
-    }
-  });
+  parallel_blocks(a.device, kernels.label, {a.n, kGrain, 4 * kernels.cost},
+                  [&](int64_t begin, int64_t end) {
+                    for (int64_t i = begin; i < end; ++i) {
+                      T in[kMaxBackwardOperands] = {}, result;
+                      for (size_t k = 0; k < kMaxBackwardOperands; ++k) {
+                        if (a.in[k].data) in[k] = a.in[k].template load<T>(i);
+                      }
+                      one(&result, in);
+                      kernels::store_as(a.out.data, a.out.dtype, a.out.walk.offset(i), result);
+                    }
+                  });
 }
 
 template <class One>
 void run_elements(const PointwiseKernels& kernels, const PointwiseArrays& a, const One& one) {
-  a.compute == kFloat32 ? run_elements<float>(kernels, a, one) : run_elements<double>(kernels, a, one);
+  a.compute == kFloat32 ? run_elements<float>(kernels, a, one)
+                        : run_elements<double>(kernels, a, one);
 }
 
 }  // namespace
 
-void run_pointwise_contiguous(const PointwiseKernels& kernels, const void* op, DType compute, Device device, int64_t n,
-                              void* y, const void* const* x) {
+void run_pointwise_contiguous(const PointwiseKernels& kernels, const void* op, DType compute,
+                              Device device, int64_t n, void* y, const void* const* x) {
   ForwardRun run = kernels.forward[compute_index(compute)];
   run_contiguous(kernels, compute, device, n, y, x, kernels.arity,
                  [=](void* out, const void* const* in, int64_t count) { run(op, out, in, count); });
 }
 
-void run_pointwise_backward_contiguous(const PointwiseKernels& kernels, const void* op, int input, DType compute,
-                                       Device device, int64_t n, void* dx, const void* dy, const void* const* x,
-                                       const void* y) {
+void run_pointwise_backward_contiguous(const PointwiseKernels& kernels, const void* op, int input,
+                                       DType compute, Device device, int64_t n, void* dx,
+                                       const void* dy, const void* const* x, const void* y) {
   BackwardRun run = kernels.backward[compute_index(compute)];
   const void* operands[kMaxBackwardOperands] = {};
   for (int k = 0; k < kernels.arity; ++k) operands[k] = x[k];
   operands[kOutputOperand] = y;
   operands[kGradOperand] = dy;
-  run_contiguous(kernels, compute, device, n, dx, operands, kMaxBackwardOperands,
-                 [=](void* out, const void* const* in, int64_t count) { run(op, input, out, in, count); });
+  run_contiguous(
+      kernels, compute, device, n, dx, operands, kMaxBackwardOperands,
+      [=](void* out, const void* const* in, int64_t count) { run(op, input, out, in, count); });
 }
 
 int64_t first_zero(const ArrayView& array) {
@@ -91,8 +100,8 @@ int64_t first_zero(const ArrayView& array) {
   return -1;
 }
 
-void run_pointwise(const PointwiseKernels& kernels, const void* op, DType compute, const ArrayView& y,
-                   std::span<const ArrayView* const> x) {
+void run_pointwise(const PointwiseKernels& kernels, const void* op, DType compute,
+                   const ArrayView& y, std::span<const ArrayView* const> x) {
   PointwiseArrays a{.device = y.device, .compute = compute, .n = y.numel(), .out = {}, .in = {}};
   if (a.n == 0) return;
   a.out = operand(y, y.sizes, compute, false);
@@ -106,9 +115,9 @@ void run_pointwise(const PointwiseKernels& kernels, const void* op, DType comput
   run_all(kernels, a, [=](void* out, const void* const* in, int64_t n) { run(op, out, in, n); });
 }
 
-void run_pointwise_backward(const PointwiseKernels& kernels, const void* op, int input, DType compute,
-                            const ArrayView& dx, const ArrayView& dy, std::span<const ArrayView* const> x,
-                            const ArrayView* y) {
+void run_pointwise_backward(const PointwiseKernels& kernels, const void* op, int input,
+                            DType compute, const ArrayView& dx, const ArrayView& dy,
+                            std::span<const ArrayView* const> x, const ArrayView* y) {
   PointwiseArrays a{.device = dx.device, .compute = compute, .n = dx.numel(), .out = {}, .in = {}};
   if (a.n == 0) return;
   a.out = operand(dx, dx.sizes, compute, false);

@@ -1,7 +1,7 @@
 #pragma once
 
-/// Makes the computing functions of an operation from its formula: loops over SIMD packs for the host, and the plain
-/// Kokkos kernel for every backend.
+/// Makes the computing functions of an operation from its formula: loops over SIMD packs for the
+/// host, and the plain Kokkos kernel for every backend.
 
 #include <array>
 #include <cstring>
@@ -43,12 +43,13 @@ FARRO_FORMULA FARRO_INLINE T call_forward(const Op& op, const T* x, std::index_s
 }
 
 template <int Input, class T, class Op, size_t... I>
-FARRO_FORMULA FARRO_INLINE T call_backward(const Op& op, const T& dy, const T* x, const T& y, std::index_sequence<I...>) {
+FARRO_FORMULA FARRO_INLINE T call_backward(const Op& op, const T& dy, const T* x, const T& y,
+                                           std::index_sequence<I...>) {
   return op.template backward<Input, T>(dy, x[I]..., y);
 }
 
-/// Lets each of `count` inputs point to a whole pack of its elements from `whole` on, of which there are `rest`; the first
-/// one fills the pack up. `packs` holds the packs one after the other.
+/// Lets each of `count` inputs point to a whole pack of its elements from `whole` on, of which
+/// there are `rest`; the first one fills the pack up. `packs` holds the packs one after the other.
 template <class T>
 FARRO_NOINLINE void pad(const T** in, size_t count, int64_t whole, int64_t rest, T* packs) {
   for (size_t k = 0; k < count; ++k, packs += pack_size<T>) {
@@ -64,8 +65,9 @@ FARRO_NOINLINE void copy_rest(T* to, const T* from, int64_t rest) {
   for (int64_t i = 0; i < rest; ++i) to[i] = from[i];
 }
 
-/// out[i] = f(in, i) in packs. What is left after the last whole pack is computed in a padded one, so that an element's
-/// bits do not depend on its place. f is the body of a single loop: it may be long, and two would be compiled twice.
+/// out[i] = f(in, i) in packs. What is left after the last whole pack is computed in a padded one,
+/// so that an element's bits do not depend on its place. f is the body of a single loop: it may be
+/// long, and two would be compiled twice.
 template <class T, size_t Count, class F>
 FARRO_INLINE void over_packs(T* out, const T* (&in)[Count], int64_t n, const F& f) {
   constexpr int64_t width = pack_size<T>;
@@ -112,7 +114,8 @@ void backward_run_of(const Op& op, T* dx, const void* const* operands, int64_t n
   using P = Pack<T>;
   constexpr size_t count = kReads<Op, Input>[0];
   const T* in[count];
-  for (size_t k = 0; k < count; ++k) in[k] = static_cast<const T*>(operands[kReads<Op, Input>[k + 1]]);
+  for (size_t k = 0; k < count; ++k)
+    in[k] = static_cast<const T*>(operands[kReads<Op, Input>[k + 1]]);
   over_packs(dx, in, n, [&op](const T* const* from, int64_t i) {
     P packs[kMaxBackwardOperands];
     for (P& pack : packs) pack = P(T(0));
@@ -127,13 +130,15 @@ template <class Op, class F>
 void for_input(int input, const F& f) {
   [&]<int... I>(std::integer_sequence<int, I...>) {
     ((input == I ? f.template operator()<I>() : void()), ...);
-  }(std::make_integer_sequence<int, Op::arity>());
+  }
+  (std::make_integer_sequence<int, Op::arity>());
 }
 
 template <class Op, class T>
 void backward_run(const void* parameters, int input, void* dx, const void* const* in, int64_t n) {
   const Op op = operation<Op>(parameters);
-  for_input<Op>(input, [&]<int Input>() { backward_run_of<Op, T, Input>(op, static_cast<T*>(dx), in, n); });
+  for_input<Op>(
+      input, [&]<int Input>() { backward_run_of<Op, T, Input>(op, static_cast<T*>(dx), in, n); });
 }
 
 /// The formula for one element, on numbers: the reference of tests.
@@ -148,8 +153,9 @@ void backward_one(const void* parameters, int input, void* dx, const void* opera
   const T* in = static_cast<const T*>(operands);
   const Op op = operation<Op>(parameters);
   for_input<Op>(input, [&]<int Input>() {
-    *static_cast<T*>(dx) = call_backward<Input>(op, in[kGradOperand], in, in[kOutputOperand],
-                                                std::make_index_sequence<static_cast<size_t>(Op::arity)>());
+    *static_cast<T*>(dx) =
+        call_backward<Input>(op, in[kGradOperand], in, in[kOutputOperand],
+                             std::make_index_sequence<static_cast<size_t>(Op::arity)>());
   });
 }
 
@@ -211,7 +217,8 @@ void forward_portable(const void* parameters, const char* label, const Pointwise
 }
 
 template <class Op>
-void backward_portable(const void* parameters, int input, const char* label, const PointwiseArrays& a) {
+void backward_portable(const void* parameters, int input, const char* label,
+                       const PointwiseArrays& a) {
   const Op op = operation<Op>(parameters);
   for_input<Op>(input, [&]<int Input>() {
     a.compute == kFloat32 ? backward_elements<Op, float, Input>(op, label, a)

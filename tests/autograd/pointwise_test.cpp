@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include <support/compare.hpp>
 #include <farro/autograd/engine.hpp>
 #include <farro/autograd/gradcheck.hpp>
 #include <farro/autograd/ops/copy.hpp>
@@ -11,7 +12,6 @@
 #include <farro/autograd/ops/pointwise_list.hpp>
 #include <farro/autograd/ops/shape.hpp>
 #include <farro/backends/launch.hpp>
-#include <support/compare.hpp>
 
 /// Every operation of the lists, by iteration.
 
@@ -34,7 +34,8 @@ Tensor sample(const PointwiseEntry& entry, int input, const Dims& sizes, TensorO
     return gt(random(sizes, {.device = options.device}, 7), 0.0);
   }
   if (entry.integers_only) {
-    return random(sizes, {.device = options.device}, 3 + static_cast<uint64_t>(input), -90, 90).to(kInt64);
+    return random(sizes, {.device = options.device}, 3 + static_cast<uint64_t>(input), -90, 90)
+        .to(kInt64);
   }
   options.requires_grad = options.requires_grad && entry.differentiable;
   return random(sizes, options, 11 + static_cast<uint64_t>(input), domain.lo, domain.hi);
@@ -66,7 +67,8 @@ std::vector<Tensor> run(const PointwiseEntry& entry, const std::vector<Tensor>& 
   return results;
 }
 
-void require_same_bits(const PointwiseEntry& entry, const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+void require_same_bits(const PointwiseEntry& entry, const std::vector<Tensor>& a,
+                       const std::vector<Tensor>& b) {
   REQUIRE(a.size() == b.size());
   for (size_t i = 0; i < a.size(); ++i) {
     INFO(entry.node_name << ", result " << i << ": " << difference(a[i], b[i], {0, 0}));
@@ -74,15 +76,14 @@ void require_same_bits(const PointwiseEntry& entry, const std::vector<Tensor>& a
   }
 }
 
-void require_close(const PointwiseEntry& entry, const std::vector<Tensor>& a, const std::vector<Tensor>& b,
-                   Tolerance tolerance) {
+void require_close(const PointwiseEntry& entry, const std::vector<Tensor>& a,
+                   const std::vector<Tensor>& b, Tolerance tolerance) {
   REQUIRE(a.size() == b.size());
   for (size_t i = 0; i < a.size(); ++i) {
     INFO(entry.node_name << ", result " << i);
     CHECK(difference(a[i], b[i], tolerance) == "");
   }
 }
-
 
 }  // namespace
 
@@ -132,7 +133,8 @@ TEST_CASE("pointwise: Serial and OpenMP give the same bits, forward and backward
   for (const PointwiseEntry* entry : pointwise_entries()) {
     for (DType dtype : {kFloat32, kFloat64}) {
       auto on = [&](Device device) {
-        return run(*entry, samples(*entry, {40009}, {.dtype = dtype, .device = device, .requires_grad = true}));
+        return run(*entry, samples(*entry, {40009},
+                                   {.dtype = dtype, .device = device, .requires_grad = true}));
       };
       require_same_bits(*entry, on(serial), on(openmp));
     }
@@ -149,7 +151,8 @@ TEST_CASE("pointwise: every dtype gives the same bits on every device", "[bits][
       auto of = [&](Device device) {
         std::vector<Tensor> inputs;
         for (int i = 0; i < entry->kernels.arity; ++i) {
-          Tensor x = sample(*entry, i, {9001}, {.dtype = integers ? kFloat32 : dtype, .device = device});
+          Tensor x =
+              sample(*entry, i, {9001}, {.dtype = integers ? kFloat32 : dtype, .device = device});
           bool condition = entry->first_is_condition && i == 0;
           if (integers && !condition) x = (x.to(kFloat32) * 7).to(dtype);
           if (integers && entry->divides_integers && i == 1) x = x + eq(x, 0).to(dtype);
@@ -172,14 +175,20 @@ TEST_CASE("pointwise: special numbers in packs give what they give one by one") 
     if (entry->integers_only) continue;
     for (DType dtype : {kFloat32, kFloat64}) {
       bool single = dtype == kFloat32;
-      double tiny = single ? 1e-45 : 4.9e-324, small = single ? 1.17549435e-38 : 2.2250738585072014e-308;
+      double tiny = single ? 1e-45 : 4.9e-324,
+             small = single ? 1.17549435e-38 : 2.2250738585072014e-308;
       double large = single ? 3.4028234e38 : 1.7976931348623157e308;
-      Tensor numbers = from_values({0.0, -0.0, 1, -1, 0.5, -0.5, 2, -2, infinity, -infinity, std::nan(""), tiny, -tiny,
-                                    small, -small, large, -large, 88.5, -88.5, -103, 709.7, -745, 1e6}, {.dtype = dtype});
+      Tensor numbers = from_values(
+          {0.0,       -0.0,         1,     -1,    0.5,   -0.5,   2,     -2,     infinity,
+           -infinity, std::nan(""), tiny,  -tiny, small, -small, large, -large, 88.5,
+           -88.5,     -103,         709.7, -745,  1e6},
+          {.dtype = dtype});
       int64_t n = numbers.numel();
       std::vector<Tensor> inputs;
       for (int i = 0; i < entry->kernels.arity; ++i) {
-        Tensor x = i == 0 ? numbers.reshape({n, 1}) : i == 1 ? numbers.reshape({1, n}) : numbers.narrow(0, 3, 1);
+        Tensor x = i == 0   ? numbers.reshape({n, 1})
+                   : i == 1 ? numbers.reshape({1, n})
+                            : numbers.narrow(0, 3, 1);
         inputs.push_back(entry->first_is_condition && i == 0 ? gt(x, 0.0) : x.clone());
       }
       Tensor fast = call(*entry, inputs);
@@ -213,7 +222,8 @@ TEST_CASE("pointwise: every layout gives the bits of the contiguous copy", "[A19
       std::vector<Tensor> strided;
       for (size_t i = 0; i < inputs.size(); ++i) {
         Dims strides = i == 0 ? Dims{1, 3, 15} : i == 1 ? Dims{40, 4, 2} : Dims{2, 6, 1};
-        strided.push_back(inputs[i].dtype() == kBool ? inputs[i].detach() : with_strides(inputs[i].detach(), strides));
+        strided.push_back(inputs[i].dtype() == kBool ? inputs[i].detach()
+                                                     : with_strides(inputs[i].detach(), strides));
         if (inputs[i].requires_grad()) strided.back().requires_grad_();
       }
       require_same_bits(*entry, run(*entry, strided), expected);
@@ -221,7 +231,8 @@ TEST_CASE("pointwise: every layout gives the bits of the contiguous copy", "[A19
   }
 }
 
-TEST_CASE("pointwise: broadcast inputs behave as expanded ones, and their gradients are summed", "[A19]") {
+TEST_CASE("pointwise: broadcast inputs behave as expanded ones, and their gradients are summed",
+          "[A19]") {
   for (const PointwiseEntry* entry : pointwise_entries()) {
     if (entry->kernels.arity < 2) continue;
     for (int narrow = 0; narrow < entry->kernels.arity; ++narrow) {
@@ -285,7 +296,8 @@ TEST_CASE("pointwise: 16-bit floats compute in float32 and round once") {
       CHECK(bitwise_equal(y, is_floating_point(z.dtype()) ? z.detach().to(dtype) : z));
       if (entry->kernels.arity == 1 && y.requires_grad()) {
         Tensor dy = random({41}, {.dtype = dtype}, 5);
-        Tensor g = grad({y}, {inputs[0]}, {}, {dy})[0], h = grad({z}, {wide[0]}, {}, {dy.to(kFloat32)})[0];
+        Tensor g = grad({y}, {inputs[0]}, {}, {dy})[0],
+               h = grad({z}, {wide[0]}, {}, {dy.to(kFloat32)})[0];
         CHECK(g.dtype() == dtype);
         // Where the gradient reads the output, it reads the rounded one.
         double eps = dtype == kBFloat16 ? 0.008 : 0.001;
@@ -303,7 +315,8 @@ TEST_CASE("pointwise: integers compute as their exact numbers") {
       for (int i = 0; i < entry->kernels.arity; ++i) {
         bool condition = entry->first_is_condition && i == 0;
         Tensor x = random({23}, {}, 21 + static_cast<uint64_t>(i), lo, 6).to(dtype);
-        if (i == 1 || entry->integers_to_float) x = x + eq(x, 0).to(dtype);  // no divisor, no logarithm of 0
+        if (i == 1 || entry->integers_to_float)
+          x = x + eq(x, 0).to(dtype);  // no divisor, no logarithm of 0
         inputs.push_back(condition ? gt(x, 1) : x);
         reals.push_back(condition ? inputs.back() : x.to(kFloat64));
       }
@@ -313,13 +326,16 @@ TEST_CASE("pointwise: integers compute as their exact numbers") {
         continue;
       }
       Tensor y = call(*entry, inputs);
-      CHECK(y.dtype() == (entry->returns_bool ? kBool : entry->integers_to_float ? kFloat32 : dtype));
+      CHECK(y.dtype() == (entry->returns_bool        ? kBool
+                          : entry->integers_to_float ? kFloat32
+                                                     : dtype));
       if (entry->integers_only) {
         CHECK_THROWS_AS(call(*entry, reals), TypeError);
         continue;
       }
       std::string name = entry->kernels.name;
-      if (name == "pow" || name == "add" || name == "threshold") continue;  // numbers with a fraction, negative powers
+      if (name == "pow" || name == "add" || name == "threshold")
+        continue;  // numbers with a fraction, negative powers
       Tensor z = call(*entry, reals);
       if (entry->integers_to_float) {
         CHECK(difference(y.to(kFloat64), z, {1e-5, 1e-6}) == "");
