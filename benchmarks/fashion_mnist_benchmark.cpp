@@ -13,29 +13,11 @@
 #include <farro/benchmarks/compare.hpp>
 #include <farro/benchmarks/torch.hpp>
 #include <farro/io/data_loader.hpp>
+#include <farro/examples/train_fashion_mnist/network.hpp>
 #include <farro/nn/nn.hpp>
 #include <farro/optim/adam.hpp>
 
 namespace farro::benchmarks {
-
-/// The network of the example train_fashion_mnist.
-struct FashionNetwork : nn::Module {
-  nn::Ref<nn::Conv2d> conv1{{.in_channels = 1, .out_channels = 32, .kernel_size = 3, .padding = 1}};
-  nn::Ref<nn::MaxPool2d> pool1{{.kernel_size = 2}};
-  nn::Ref<nn::Conv2d> conv2{
-      {.in_channels = 32, .out_channels = 64, .kernel_size = 3, .padding = 1}};
-  nn::Ref<nn::MaxPool2d> pool2{{.kernel_size = 2}};
-  nn::Ref<nn::Linear> fc1{{.in_features = 64 * 7 * 7, .out_features = 128}};
-  nn::Ref<nn::Dropout> dropout{{.p = 0.25}};
-  nn::Ref<nn::Linear> fc2{{.in_features = 128, .out_features = 10}};
-  FARRO_MEMBERS(FashionNetwork, conv1, pool1, conv2, pool2, fc1, dropout, fc2)
-
-  Tensor forward(const Tensor& image) {
-    Tensor x = pool1(relu(conv1(image)));
-    x = pool2(relu(conv2(x)));
-    return fc2(dropout(relu(fc1(x.flatten(1)))));
-  }
-};
 
 namespace {
 
@@ -44,7 +26,7 @@ constexpr double kMean = 0.2860, kStd = 0.3530;  // of the training images
 
 /// A network with its optimizer.
 struct Training {
-  std::shared_ptr<FashionNetwork> network = std::make_shared<FashionNetwork>();
+  std::shared_ptr<example::Network> network = std::make_shared<example::Network>();
   std::shared_ptr<optim::Adam> adam;
 
   explicit Training(Device device) {

@@ -8,6 +8,8 @@
 #include <farro/autograd/ops/factory.hpp>
 #include <farro/autograd/ops/pointwise.hpp>
 #include <farro/backends/memory.hpp>
+#include <farro/backends/runtime.hpp>
+#include <farro/examples/train_fashion_mnist/network.hpp>
 #include <farro/nn/nn.hpp>
 #include <farro/optim/adam.hpp>
 
@@ -16,25 +18,6 @@
 using namespace farro;
 
 namespace {
-
-/// The network of the example train_fashion_mnist.
-struct Convolutional : nn::Module {
-  nn::Ref<nn::Conv2d> conv1{{.in_channels = 1, .out_channels = 32, .kernel_size = 3, .padding = 1}};
-  nn::Ref<nn::MaxPool2d> pool1{{.kernel_size = 2}};
-  nn::Ref<nn::Conv2d> conv2{
-      {.in_channels = 32, .out_channels = 64, .kernel_size = 3, .padding = 1}};
-  nn::Ref<nn::MaxPool2d> pool2{{.kernel_size = 2}};
-  nn::Ref<nn::Linear> fc1{{.in_features = 64 * 7 * 7, .out_features = 128}};
-  nn::Ref<nn::Dropout> dropout{{.p = 0.25}};
-  nn::Ref<nn::Linear> fc2{{.in_features = 128, .out_features = 10}};
-  FARRO_MEMBERS(Convolutional, conv1, pool1, conv2, pool2, fc1, dropout, fc2)
-
-  Tensor forward(const Tensor& image) {
-    Tensor x = pool1(relu(conv1(image)));
-    x = pool2(relu(conv2(x)));
-    return fc2(dropout(relu(fc1(x.flatten(1)))));
-  }
-};
 
 struct Dense : nn::Module {
   nn::Ref<nn::Linear> fc1{{.in_features = 784, .out_features = 256}};
@@ -105,5 +88,5 @@ TEST_CASE("a steady training step of a dense network allocates nothing", "[P4]")
 }
 
 TEST_CASE("a steady training step of a convolutional network allocates nothing", "[P4]") {
-  check_steady_steps<Convolutional>();
+  check_steady_steps<example::Network>();
 }
