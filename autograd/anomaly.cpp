@@ -13,7 +13,7 @@
 
 namespace farro::autograd {
 
-constinit thread_local Anomaly anomaly_mode;
+FARRO_FAST_TLS constinit thread_local Anomaly anomaly_mode;
 
 // The addresses are kept as they are: finding names and lines for them is slow, and seldom needed.
 void note_place(Node& node) {
@@ -27,7 +27,8 @@ void note_place(Node& node) {
 }
 
 std::string place_of(const Node& node) {
-  if (!node.extras() || node.extras()->place.empty()) return "unknown, since AnomalyMode was off there";
+  if (!node.extras() || node.extras()->place.empty())
+    return "unknown, since AnomalyMode was off there";
   const std::string& place = node.extras()->place;
   std::string text;
   for (size_t i = 0; i + sizeof(const void*) <= place.size(); i += sizeof(const void*)) {
@@ -46,8 +47,10 @@ void check_anomaly(const Node& node, const Grads& grads) {
     const Tensor& g = grads[i];
     if (!g.defined() || !g.is_floating_point() || g.numel() == 0) continue;
     if (isnan(g.detach()).to(kFloat32).max().item() == 0) continue;
-    fail<GradError>(node.name(), "the gradient of input {}, of shape {}, holds a NaN; the forward was called at: {}", i,
-                    to_string(g.sizes()), place_of(node));
+    fail<GradError>(
+        node.name(),
+        "the gradient of input {}, of shape {}, holds a NaN; the forward was called at: {}", i,
+        to_string(g.sizes()), place_of(node));
   }
 }
 

@@ -10,14 +10,6 @@ namespace farro {
 
 namespace autograd {
 
-struct Anomaly {
-  bool enabled = false;
-  bool check_nan = true;
-};
-extern constinit thread_local Anomaly anomaly_mode;
-
-/// Notes the calls that led here as the place where the node was made.
-void note_place(Node& node);
 /// The noted calls, one a line, or that none were noted.
 std::string place_of(const Node& node);
 /// Throws GradError if one of a node's gradients holds a NaN.
@@ -25,12 +17,15 @@ void check_anomaly(const Node& node, const Grads& grads);
 
 }  // namespace autograd
 
-/// While one lives on a thread, each node remembers the calls that made it, and a backward that gives a NaN throws a
-/// GradError that names the node and lists them; with check_nan false it only remembers. For debugging: a recorded
-/// operation takes microseconds. Names and lines need debug information and binutils' addr2line.
+/// While one lives on a thread, each node remembers the calls that made it, and a backward that
+/// gives a NaN throws a GradError that names the node and lists them; with check_nan false it only
+/// remembers. For debugging: a recorded operation takes microseconds. Names and lines need debug
+/// information and binutils' addr2line.
 class AnomalyMode {
  public:
-  explicit AnomalyMode(bool check_nan = true) : previous_(autograd::anomaly_mode) { autograd::anomaly_mode = {true, check_nan}; }
+  explicit AnomalyMode(bool check_nan = true) : previous_(autograd::anomaly_mode) {
+    autograd::anomaly_mode = {true, check_nan};
+  }
   ~AnomalyMode() { autograd::anomaly_mode = previous_; }
   AnomalyMode(const AnomalyMode&) = delete;
   AnomalyMode& operator=(const AnomalyMode&) = delete;

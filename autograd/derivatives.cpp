@@ -1,6 +1,7 @@
-/// Forward mode goes over the tape from the inputs to the outputs. A node knows its operation's transposed derivative,
-/// g ↦ Jᵀ g, which is linear in g; the derivative of ⟨Jᵀ g, v⟩ with respect to g is J v. Pointwise operations, where J is
-/// diagonal, apply their formula to the tangents themselves.
+/// Forward mode goes over the tape from the inputs to the outputs. A node knows its operation's
+/// transposed derivative, g ↦ Jᵀ g, which is linear in g; the derivative of ⟨Jᵀ g, v⟩ with respect
+/// to g is J v. Pointwise operations, where J is diagonal, apply their formula to the tangents
+/// themselves.
 
 #include <farro/autograd/derivatives.hpp>
 
@@ -18,7 +19,7 @@
 namespace farro {
 namespace autograd {
 
-constinit thread_local ForwardTape* ForwardTape::innermost = nullptr;
+FARRO_FAST_TLS constinit thread_local ForwardTape* ForwardTape::innermost = nullptr;
 
 void ForwardTape::add(const Node& node, uint32_t output_nr, const TensorImpl& output) {
   auto& forms = forms_[&node];
@@ -40,12 +41,15 @@ Grads transpose(Node& node, const Grads& tangents, std::span<const OutputForm> o
   Grads dummies, transposed;
   std::vector<Tensor> variables, results, directions;
   for (const OutputForm& form : outputs) {
-    dummies.push_back(zeros(form.sizes, {.dtype = form.dtype, .device = form.device, .requires_grad = is_floating_point(form.dtype)}));
+    dummies.push_back(zeros(form.sizes, {.dtype = form.dtype,
+                                         .device = form.device,
+                                         .requires_grad = is_floating_point(form.dtype)}));
     variables.push_back(dummies.back());
   }
   node.apply(dummies, transposed);
   for (size_t i = 0; i < transposed.size() && i < tangents.size(); ++i) {
-    if (!tangents[i].defined() || !transposed[i].defined() || !transposed[i].requires_grad()) continue;
+    if (!tangents[i].defined() || !transposed[i].defined() || !transposed[i].requires_grad())
+      continue;
     results.push_back(transposed[i]);
     directions.push_back(tangents[i]);
   }
@@ -57,7 +61,9 @@ Grads transpose(Node& node, const Grads& tangents, std::span<const OutputForm> o
     floats.push_back(i);
     wanted.push_back(variables[i]);
   }
-  auto found = grad(results, wanted, {.retain_graph = true, .create_graph = create_graph, .allow_unused = true}, directions);
+  auto found =
+      grad(results, wanted,
+           {.retain_graph = true, .create_graph = create_graph, .allow_unused = true}, directions);
   Grads forward_grads(outputs.size());
   for (size_t k = 0; k < floats.size(); ++k) forward_grads[floats[k]] = found[k];
   return forward_grads;
@@ -85,34 +91,44 @@ class Sweep {
       const std::vector<OutputForm>* forms = any ? tape.find(*node) : nullptr;
       if (!forms) continue;
       auto* formula = dynamic_cast<ForwardFormula*>(node);
-      tangents_[node] = formula ? formula->forward(incoming, *forms) : transpose(*node, incoming, *forms);
+      tangents_[node] =
+          formula ? formula->forward(incoming, *forms) : transpose(*node, incoming, *forms);
     }
   }
 
   Tensor at(const Edge& edge) const {
     auto entry = tangents_.find(edge.node.get());
-    return entry != tangents_.end() && edge.input_nr < entry->second.size() ? entry->second[edge.input_nr] : Tensor();
+    return entry != tangents_.end() && edge.input_nr < entry->second.size()
+               ? entry->second[edge.input_nr]
+               : Tensor();
   }
 
  private:
   std::unordered_map<const Node*, Grads> tangents_;
 };
 
-/// The inputs as what f is to see: they have a history of their own, and keep the one they had if that is wanted.
+/// The inputs as what f is to see: they have a history of their own, and keep the one they had if
+/// that is wanted.
 std::vector<Tensor> fresh(const std::vector<Tensor>& inputs, bool keep_history) {
   std::vector<Tensor> result;
   for (const Tensor& x : inputs) {
-    if (!x.is_floating_point()) result.push_back(x);
-    else if (keep_history && x.requires_grad()) result.push_back(x.view(x.sizes()));
-    else result.push_back(x.detach().requires_grad_());
+    if (!x.is_floating_point())
+      result.push_back(x);
+    else if (keep_history && x.requires_grad())
+      result.push_back(x.view(x.sizes()));
+    else
+      result.push_back(x.detach().requires_grad_());
   }
   return result;
 }
 
-void check_like(const char* operation, const char* what, size_t number, const Tensor& given, const Tensor& like) {
-  if (!given.defined() || (given.sizes() == like.sizes() && given.device() == like.device())) return;
-  fail<ShapeError>(operation, "expected {} {} of shape {} on {}, got {} on {}", what, number, to_string(like.sizes()),
-                   like.device().str(), to_string(given.sizes()), given.device().str());
+void check_like(const char* operation, const char* what, size_t number, const Tensor& given,
+                const Tensor& like) {
+  if (!given.defined() || (given.sizes() == like.sizes() && given.device() == like.device()))
+    return;
+  fail<ShapeError>(operation, "expected {} {} of shape {} on {}, got {} on {}", what, number,
+                   to_string(like.sizes()), like.device().str(), to_string(given.sizes()),
+                   given.device().str());
 }
 
 Tensor finished(const Tensor& t, bool create_graph) { return create_graph ? t : t.detach(); }
@@ -124,19 +140,22 @@ namespace detail {
 
 using namespace autograd;
 
-TensorLists jvp(const TensorFunction& f, const std::vector<Tensor>& inputs, const std::vector<Tensor>& tangents,
-                DerivativeOptions options) {
+TensorLists jvp(const TensorFunction& f, const std::vector<Tensor>& inputs,
+                const std::vector<Tensor>& tangents, DerivativeOptions options) {
   if (inputs.size() != tangents.size()) {
-    fail<ValueError>("jvp", "expected a tangent for each of {} inputs, got {}", inputs.size(), tangents.size());
+    fail<ValueError>("jvp", "expected a tangent for each of {} inputs, got {}", inputs.size(),
+                     tangents.size());
   }
-  for (size_t i = 0; i < inputs.size(); ++i) check_like("jvp", "tangent", i, tangents[i], inputs[i]);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    check_like("jvp", "tangent", i, tangents[i], inputs[i]);
   EnableGrad guard;
   ForwardTape tape;
   std::vector<Tensor> x = fresh(inputs, options.create_graph), y = f(x);
   Sweep sweep;
   for (size_t i = 0; i < x.size(); ++i) {
     if (!tangents[i].defined() || !x[i].is_floating_point()) continue;
-    Tensor tangent = tangents[i].dtype() == x[i].dtype() ? tangents[i] : tangents[i].to(x[i].dtype());
+    Tensor tangent =
+        tangents[i].dtype() == x[i].dtype() ? tangents[i] : tangents[i].to(x[i].dtype());
     sweep.seed(gradient_edge(x[i]), tangent);
   }
   std::vector<Edge> ends;
@@ -155,12 +174,13 @@ TensorLists jvp(const TensorFunction& f, const std::vector<Tensor>& inputs, cons
   return result;
 }
 
-TensorLists vjp(const TensorFunction& f, const std::vector<Tensor>& inputs, const std::vector<Tensor>& grad_outputs,
-                DerivativeOptions options) {
+TensorLists vjp(const TensorFunction& f, const std::vector<Tensor>& inputs,
+                const std::vector<Tensor>& grad_outputs, DerivativeOptions options) {
   EnableGrad guard;
   std::vector<Tensor> x = fresh(inputs, options.create_graph), y = f(x), wanted, outputs, grads;
   if (!grad_outputs.empty() && grad_outputs.size() != y.size()) {
-    fail<ValueError>("vjp", "expected a gradient for each of {} outputs, got {}", y.size(), grad_outputs.size());
+    fail<ValueError>("vjp", "expected a gradient for each of {} outputs, got {}", y.size(),
+                     grad_outputs.size());
   }
   for (size_t i = 0; i < y.size(); ++i) {
     Tensor given = grad_outputs.empty() ? Tensor() : grad_outputs[i];
@@ -169,10 +189,12 @@ TensorLists vjp(const TensorFunction& f, const std::vector<Tensor>& inputs, cons
     outputs.push_back(y[i]);
     grads.push_back(given);
   }
-  std::ranges::copy_if(x, std::back_inserter(wanted), [](const Tensor& t) { return t.requires_grad(); });
+  std::ranges::copy_if(x, std::back_inserter(wanted),
+                       [](const Tensor& t) { return t.requires_grad(); });
   std::vector<Tensor> found(wanted.size());
   if (!outputs.empty() && !wanted.empty()) {
-    found = grad(outputs, wanted, {.create_graph = options.create_graph, .allow_unused = true}, grads);
+    found =
+        grad(outputs, wanted, {.create_graph = options.create_graph, .allow_unused = true}, grads);
   }
   TensorLists result;
   auto next = found.begin();
@@ -201,13 +223,16 @@ Tensor one_hot(const Tensor& like, int64_t place) {
   return flat.view(like.sizes());
 }
 
-/// Rows of one output with respect to all inputs, or columns of one input in all outputs, side by side.
+/// Rows of one output with respect to all inputs, or columns of one input in all outputs, side by
+/// side.
 Tensor stacked(const std::vector<Tensor>& parts, int dim, const Dims& sizes, const Tensor& like) {
   if (parts.empty()) return zeros(sizes, {.dtype = like.dtype(), .device = like.device()});
   return stack(parts, dim).reshape(sizes);
 }
 
-std::vector<std::vector<Tensor>> jacobian_by_columns(const TensorFunction& f, const std::vector<Tensor>& inputs, bool create_graph) {
+std::vector<std::vector<Tensor>> jacobian_by_columns(const TensorFunction& f,
+                                                     const std::vector<Tensor>& inputs,
+                                                     bool create_graph) {
   std::vector<Tensor> outputs;
   {
     NoGrad guard;
@@ -220,32 +245,39 @@ std::vector<std::vector<Tensor>> jacobian_by_columns(const TensorFunction& f, co
       std::vector<Tensor> tangents(inputs.size());
       tangents[i] = one_hot(inputs[i], k);
       auto change = detail::jvp(f, inputs, tangents, {.create_graph = create_graph}).second;
-      for (size_t o = 0; o < outputs.size(); ++o) columns[o].push_back(change[o].reshape({outputs[o].numel()}));
+      for (size_t o = 0; o < outputs.size(); ++o)
+        columns[o].push_back(change[o].reshape({outputs[o].numel()}));
     }
     for (size_t o = 0; o < outputs.size(); ++o) {
-      result[o].push_back(stacked(columns[o], 1, joined(outputs[o].sizes(), inputs[i].sizes()), outputs[o]));
+      result[o].push_back(
+          stacked(columns[o], 1, joined(outputs[o].sizes(), inputs[i].sizes()), outputs[o]));
     }
   }
   return result;
 }
 
-std::vector<std::vector<Tensor>> jacobian_by_rows(const TensorFunction& f, const std::vector<Tensor>& inputs, bool create_graph) {
+std::vector<std::vector<Tensor>> jacobian_by_rows(const TensorFunction& f,
+                                                  const std::vector<Tensor>& inputs,
+                                                  bool create_graph) {
   EnableGrad guard;
   std::vector<Tensor> x = autograd::fresh(inputs, create_graph), y = f(x), wanted;
-  std::ranges::copy_if(x, std::back_inserter(wanted), [](const Tensor& t) { return t.requires_grad(); });
+  std::ranges::copy_if(x, std::back_inserter(wanted),
+                       [](const Tensor& t) { return t.requires_grad(); });
   std::vector<std::vector<Tensor>> result;
   for (const Tensor& output : y) {
     std::vector<std::vector<Tensor>> rows(x.size());
     for (int64_t k = 0; k < output.numel(); ++k) {
       std::vector<Tensor> found(wanted.size());
       if (output.requires_grad() && !wanted.empty()) {
-        found = grad({output}, wanted, {.retain_graph = true, .create_graph = create_graph, .allow_unused = true},
+        found = grad({output}, wanted,
+                     {.retain_graph = true, .create_graph = create_graph, .allow_unused = true},
                      {one_hot(output, k)});
       }
       auto next = found.begin();
       for (size_t i = 0; i < x.size(); ++i) {
         Tensor row = x[i].requires_grad() ? *next++ : Tensor();
-        rows[i].push_back((row.defined() ? row : zeros_like(x[i]).detach()).reshape({x[i].numel()}));
+        rows[i].push_back(
+            (row.defined() ? row : zeros_like(x[i]).detach()).reshape({x[i].numel()}));
       }
     }
     result.emplace_back();
@@ -261,14 +293,17 @@ TensorFunction gradient_of(const char* operation, const TensorFunction& f) {
   return [operation, f](const std::vector<Tensor>& x) {
     std::vector<Tensor> y = f(x);
     if (y.size() != 1 || y[0].numel() != 1) {
-      fail<ValueError>(operation, "expected a function that returns one element, got {} tensors, the first of shape {}",
-                       y.size(), y.empty() ? "()" : to_string(y[0].sizes()));
+      fail<ValueError>(
+          operation,
+          "expected a function that returns one element, got {} tensors, the first of shape {}",
+          y.size(), y.empty() ? "()" : to_string(y[0].sizes()));
     }
     std::vector<Tensor> result;
     for (const Tensor& t : x) result.push_back(zeros_like(t).detach());
     if (!y[0].requires_grad()) return result;
     std::vector<Tensor> wanted;
-    std::ranges::copy_if(x, std::back_inserter(wanted), [](const Tensor& t) { return t.requires_grad(); });
+    std::ranges::copy_if(x, std::back_inserter(wanted),
+                         [](const Tensor& t) { return t.requires_grad(); });
     auto found = grad({y[0]}, wanted, {.create_graph = true, .allow_unused = true});
     auto next = found.begin();
     for (size_t i = 0; i < x.size(); ++i) {
@@ -282,18 +317,23 @@ TensorFunction gradient_of(const char* operation, const TensorFunction& f) {
 
 }  // namespace
 
-std::vector<std::vector<Tensor>> jacobian(const TensorFunction& f, const std::vector<Tensor>& inputs, JacobianOptions options) {
+std::vector<std::vector<Tensor>> jacobian(const TensorFunction& f,
+                                          const std::vector<Tensor>& inputs,
+                                          JacobianOptions options) {
   return options.forward_mode ? jacobian_by_columns(f, inputs, options.create_graph)
                               : jacobian_by_rows(f, inputs, options.create_graph);
 }
 
 Tensor jacobian(const TensorFunction& f, const Tensor& input, JacobianOptions options) {
   auto result = jacobian(f, std::vector<Tensor>{input}, options);
-  if (result.size() != 1) fail<ValueError>("jacobian", "expected a function that returns one tensor, got {}", result.size());
+  if (result.size() != 1)
+    fail<ValueError>("jacobian", "expected a function that returns one tensor, got {}",
+                     result.size());
   return result[0][0];
 }
 
-std::vector<std::vector<Tensor>> hessian(const TensorFunction& f, const std::vector<Tensor>& inputs, DerivativeOptions options) {
+std::vector<std::vector<Tensor>> hessian(const TensorFunction& f, const std::vector<Tensor>& inputs,
+                                         DerivativeOptions options) {
   return jacobian_by_columns(gradient_of("hessian", f), inputs, options.create_graph);
 }
 
@@ -301,8 +341,10 @@ Tensor hessian(const TensorFunction& f, const Tensor& input, DerivativeOptions o
   return hessian(f, std::vector<Tensor>{input}, options)[0][0];
 }
 
-std::pair<Tensor, std::vector<Tensor>> hvp(const TensorFunction& f, const std::vector<Tensor>& inputs,
-                                           const std::vector<Tensor>& v, DerivativeOptions options) {
+std::pair<Tensor, std::vector<Tensor>> hvp(const TensorFunction& f,
+                                           const std::vector<Tensor>& inputs,
+                                           const std::vector<Tensor>& v,
+                                           DerivativeOptions options) {
   Tensor value;
   auto with_value = [&](const std::vector<Tensor>& x) {
     return gradient_of("hvp", [&](const std::vector<Tensor>& in) {

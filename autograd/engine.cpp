@@ -1,14 +1,17 @@
-/// The engine. A backward starts with gradients at the nodes of the outputs and ends when no node waits.
+/// The engine. A backward starts with gradients at the nodes of the outputs and ends when no node
+/// waits.
 ///
-/// Nodes run in falling order of their sequence numbers. A node's edges lead to lower numbers only (Node::add_edge), so
-/// when a node's turn comes, every node that could send it a gradient has run: no counting of dependencies, no
-/// recursion, one pass. The order is the reverse of recording. Each turn goes: tensor hooks of the outputs in
-/// registration order, capture of retained gradients and of those that grad() asked for, pre-hooks, backward,
-/// post-hooks, release of saved tensors, and the gradients go along the edges, where those that meet are added in order
-/// of arrival. At a leaf: tensor hooks, accumulation, post-accumulate hooks.
+/// Nodes run in falling order of their sequence numbers. A node's edges lead to lower numbers only
+/// (Node::add_edge), so when a node's turn comes, every node that could send it a gradient has run:
+/// no counting of dependencies, no recursion, one pass. The order is the reverse of recording. Each
+/// turn goes: tensor hooks of the outputs in registration order, capture of retained gradients and
+/// of those that grad() asked for, pre-hooks, backward, post-hooks, release of saved tensors, and
+/// the gradients go along the edges, where those that meet are added in order of arrival. At a
+/// leaf: tensor hooks, accumulation, post-accumulate hooks.
 ///
-/// All state lives in the call, so that hooks may start further backwards. There are no worker threads; threads may
-/// run backwards at once, and meet only in AccumulateGrad. Start reading at run_backward.
+/// All state lives in the call, so that hooks may start further backwards. There are no worker
+/// threads; threads may run backwards at once, and meet only in AccumulateGrad. Start reading at
+/// run_backward.
 
 #include <farro/autograd/engine.hpp>
 
@@ -30,8 +33,8 @@ namespace farro {
 namespace autograd {
 namespace {
 
-/// What a backward that was given inputs knows of a node: which of its outputs' gradients are asked for, and whether it
-/// must run because an input lies behind it.
+/// What a backward that was given inputs knows of a node: which of its outputs' gradients are asked
+/// for, and whether it must run because an input lies behind it.
 struct Plan {
   std::vector<std::pair<uint32_t, size_t>> captures;  // output number, index of the input
   bool runs = false;
@@ -45,7 +48,8 @@ struct Task {
   ReadyQueue& queue;
 };
 
-/// Lends each backward on this thread a queue that keeps its memory; a nested backward gets the next one.
+/// Lends each backward on this thread a queue that keeps its memory; a nested backward gets the
+/// next one.
 class QueueLoan {
  public:
   QueueLoan() {
@@ -54,7 +58,7 @@ class QueueLoan {
     pool().pop_back();
   }
   ~QueueLoan() {
-    if (!queue_->empty()) queue_->clear();
+    if (!queue_->idle()) queue_->clear();
     pool().push_back(std::move(queue_));
   }
   ReadyQueue& operator*() { return *queue_; }
@@ -67,12 +71,8 @@ class QueueLoan {
   std::unique_ptr<ReadyQueue> queue_;
 };
 
-void send(Task& task, const Edge& edge, Tensor grad) {
-  if (!grad.defined()) return;  // a node that no gradient reaches does not run
-  Tensor& slot = task.queue.find_or_add(edge).grads[edge.input_nr];
-  if (!slot.defined()) {
-    slot = std::move(grad);
-  } else if (grad_mode_enabled()) {
+FARRO_NOINLINE void add_into(Tensor& slot, Tensor&& grad) {
+  if (grad_mode_enabled()) {
     slot = slot + grad;
   } else if (is_exclusive(slot)) {
     slot.add_(grad);
@@ -84,9 +84,18 @@ void send(Task& task, const Edge& edge, Tensor grad) {
   }
 }
 
+FARRO_INLINE void send(Task& task, const Edge& edge, Tensor&& grad) {
+  if (!grad.defined()) return;  // a node that no gradient reaches does not run
+  Tensor& slot = task.queue.find_or_add(edge).grads[edge.input_nr];
+  if (FARRO_UNLIKELY(slot.defined())) return add_into(slot, std::move(grad));
+  slot = std::move(grad);
+}
+
 void check_hook_result(const Node& node, const Tensor& before, const Tensor& after) {
-  if (after.sizes() != before.sizes() || after.dtype() != before.dtype() || after.device() != before.device()) {
-    fail<GradError>(node.name(), "expected a hook to return a gradient of shape {}, {} on {}, got {}, {} on {}",
+  if (after.sizes() != before.sizes() || after.dtype() != before.dtype() ||
+      after.device() != before.device()) {
+    fail<GradError>(node.name(),
+                    "expected a hook to return a gradient of shape {}, {} on {}, got {}, {} on {}",
                     to_string(before.sizes()), name_of(before.dtype()), before.device().str(),
                     to_string(after.sizes()), name_of(after.dtype()), after.device().str());
   }
@@ -102,7 +111,8 @@ void run_tensor_hook(const Node& node, const TensorHook& hook, Tensor& grad) {
 
 FARRO_NOINLINE void run_output_hooks(Node& node, Grads& grads) {
   NodeExtras& extras = *node.extras();
-  for (const auto& h : extras.tensor_hooks.snapshot()) run_tensor_hook(node, h.hook, grads[h.output_nr]);
+  extras.tensor_hooks.for_each(
+      [&](const auto& h) { run_tensor_hook(node, h.hook, grads[h.output_nr]); });
   for (const auto& r : extras.retained) {
     const Tensor& grad = grads[r.output_nr];
     if (grad.defined()) accumulate_into(Tensor(IntrusivePtr<TensorImpl>(r.tensor)), grad);
@@ -113,7 +123,7 @@ void run_leaf(AccumulateGrad& node, Grads& grads, const Plan* plan, Task& task) 
   const Tensor variable = node.variable();
   AutogradMeta& meta = *variable.impl()->meta;
   if (FARRO_UNLIKELY(!meta.hooks.empty())) {
-    for (const auto& hook : meta.hooks.snapshot()) run_tensor_hook(node, hook, grads[0]);
+    meta.hooks.for_each([&](const auto& hook) { run_tensor_hook(node, hook, grads[0]); });
   }
   if (plan) {
     for (auto [output, index] : plan->captures) (*task.captured)[index] = grads[0];
@@ -121,39 +131,40 @@ void run_leaf(AccumulateGrad& node, Grads& grads, const Plan* plan, Task& task) 
   }
   NodeExtras* extras = node.extras();
   if (FARRO_UNLIKELY(extras)) {
-    for (const auto& hook : extras->pre_hooks.snapshot()) hook(grads);
+    extras->pre_hooks.for_each([&](const auto& hook) { hook(grads); });
   }
   Grads none;
   bool accumulated = grads[0].defined();
   node.apply(grads, none);
   if (FARRO_UNLIKELY(extras)) {
-    for (const auto& hook : extras->post_hooks.snapshot()) hook(none, grads);
+    extras->post_hooks.for_each([&](const auto& hook) { hook(none, grads); });
   }
   if (FARRO_UNLIKELY(accumulated && !meta.post_accumulate_hooks.empty())) {
-    for (const auto& hook : meta.post_accumulate_hooks.snapshot()) hook(variable);
+    meta.post_accumulate_hooks.for_each([&](const auto& hook) { hook(variable); });
   }
 }
 
 FARRO_NOINLINE void apply_with_hooks(Node& node, Grads& grads, Grads& results) {
-  for (const auto& hook : node.extras()->pre_hooks.snapshot()) {
+  node.extras()->pre_hooks.for_each([&](const auto& hook) {
     hook(grads);
     if (grads.size() != node.output_count()) {
-      fail<GradError>(node.name(), "expected a pre-hook to leave {} gradients, got {}", node.output_count(), grads.size());
+      fail<GradError>(node.name(), "expected a pre-hook to leave {} gradients, got {}",
+                      node.output_count(), grads.size());
     }
-  }
+  });
   Grads kept = node.extras()->post_hooks.empty() ? Grads() : grads;
   if (std::ranges::any_of(grads, &Tensor::defined)) {
     node.apply(grads, results);
   } else {
     results.resize(node.next_edges().size());
   }
-  for (const auto& hook : node.extras()->post_hooks.snapshot()) {
+  node.extras()->post_hooks.for_each([&](const auto& hook) {
     hook(results, kept);
     if (results.size() != node.next_edges().size()) {
-      fail<GradError>(node.name(), "expected a post-hook to leave {} gradients, got {}", node.next_edges().size(),
-                      results.size());
+      fail<GradError>(node.name(), "expected a post-hook to leave {} gradients, got {}",
+                      node.next_edges().size(), results.size());
     }
-  }
+  });
 }
 
 void run_node(Task& task, ReadyNode& ready) {
@@ -164,7 +175,8 @@ void run_node(Task& task, ReadyNode& ready) {
     if (it == task.plans->end()) return;
     plan = &it->second;
   }
-  if (node.is_accumulate()) return run_leaf(static_cast<AccumulateGrad&>(node), ready.grads, plan, task);
+  if (node.is_accumulate())
+    return run_leaf(static_cast<AccumulateGrad&>(node), ready.grads, plan, task);
   if (FARRO_UNLIKELY(node.extras())) run_output_hooks(node, ready.grads);
   if (plan) {
     for (auto [output, index] : plan->captures) (*task.captured)[index] = ready.grads[output];
@@ -178,15 +190,20 @@ void run_node(Task& task, ReadyNode& ready) {
   }
   if (FARRO_UNLIKELY(anomaly_mode.enabled)) check_anomaly(node, results);
   if (!task.keep_graph) node.release_saved();
-  size_t i = 0;
+  Tensor* result = results.begin();
   for (const Edge& edge : node.next_edges()) {
-    if (edge) send(task, edge, std::move(results[i]));
-    ++i;
+    if (edge) {
+      send(task, edge, std::move(*result));
+    } else if (FARRO_UNLIKELY(result->defined())) {
+      *result = {};
+    }
+    ++result;
   }
+  if (FARRO_LIKELY(result == results.end())) results.forget();
 }
 
-/// Which nodes lie between the outputs and the inputs. `accumulate` lets leaf inputs accumulate instead of being
-/// captured.
+/// Which nodes lie between the outputs and the inputs. `accumulate` lets leaf inputs accumulate
+/// instead of being captured.
 Plans make_plans(const std::vector<Edge>& roots, const std::vector<Edge>& inputs, bool accumulate) {
   Plans plans;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -196,7 +213,8 @@ Plans make_plans(const std::vector<Edge>& roots, const std::vector<Edge>& inputs
     plan.runs = accumulate && inputs[i].node->is_accumulate();
   }
   for (Node* node : reachable(roots)) {
-    bool leads = std::ranges::any_of(node->next_edges(), [&](const Edge& e) { return e && plans.contains(e.node.get()); });
+    bool leads = std::ranges::any_of(
+        node->next_edges(), [&](const Edge& e) { return e && plans.contains(e.node.get()); });
     if (leads) plans[node].runs = true;
   }
   return plans;
@@ -207,10 +225,11 @@ struct Roots {
   std::vector<Tensor> grads;
 };
 
-Roots check_roots(const char* operation, const std::vector<Tensor>& outputs, const std::vector<Tensor>& grads,
-                  bool create_graph) {
+Roots check_roots(const char* operation, const std::vector<Tensor>& outputs,
+                  const std::vector<Tensor>& grads, bool create_graph) {
   if (!grads.empty() && grads.size() != outputs.size()) {
-    fail<GradError>(operation, "expected {} gradients of the outputs, got {}", outputs.size(), grads.size());
+    fail<GradError>(operation, "expected {} gradients of the outputs, got {}", outputs.size(),
+                    grads.size());
   }
   Roots roots;
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -221,12 +240,15 @@ Roots check_roots(const char* operation, const std::vector<Tensor>& outputs, con
     Tensor grad = grads.empty() ? Tensor() : grads[i];
     if (!grad.defined()) {
       if (output.numel() != 1) {
-        fail<GradError>(operation, "a gradient can be left out for outputs of one element only; output {} has shape {}", i,
-                        to_string(output.sizes()));
+        fail<GradError>(
+            operation,
+            "a gradient can be left out for outputs of one element only; output {} has shape {}", i,
+            to_string(output.sizes()));
       }
       grad = ones_like(output);
     } else if (grad.sizes() != output.sizes() || grad.device() != output.device()) {
-      fail<GradError>(operation, "expected a gradient of shape {} on {} for output {}, got {} on {}",
+      fail<GradError>(operation,
+                      "expected a gradient of shape {} on {} for output {}, got {} on {}",
                       to_string(output.sizes()), output.device().str(), i, to_string(grad.sizes()),
                       grad.device().str());
     }
@@ -252,7 +274,8 @@ class EndOfBackward {
       }
     }
   }
-  /// Calls all, in order; to be done before the end of the scope, so that what they throw reaches the caller.
+  /// Calls all, in order; to be done before the end of the scope, so that what they throw reaches
+  /// the caller.
   void finish() {
     while (!calls_.empty()) {
       std::function<void()> f = std::move(calls_.front());
@@ -275,10 +298,12 @@ void run_backward(const Roots& roots, bool keep_graph, bool create_graph, const 
   EndOfBackward end;
   QueueLoan queue;
   Task task{keep_graph, plans, captured, *queue};
-  for (size_t i = 0; i < roots.edges.size(); ++i) send(task, roots.edges[i], roots.grads[i]);
+  for (size_t i = 0; i < roots.edges.size(); ++i)
+    send(task, roots.edges[i], Tensor(roots.grads[i]));
   while (!task.queue.empty()) {
-    ReadyNode ready = task.queue.pop();
+    ReadyNode& ready = task.queue.pop();
     run_node(task, ready);
+    task.queue.done(ready);
   }
   end.finish();
 }
@@ -316,31 +341,35 @@ void after_backward(std::function<void()> f) {
 
 }  // namespace autograd
 
-std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs, GradOptions options,
-                         const std::vector<Tensor>& grad_outputs) {
+std::vector<Tensor> grad(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
+                         GradOptions options, const std::vector<Tensor>& grad_outputs) {
   using namespace autograd;
   if (inputs.empty()) fail<ValueError>("grad", "expected at least one input");
   Roots roots = check_roots("grad", outputs, grad_outputs, options.create_graph);
   std::vector<Edge> edges = input_edges("grad", inputs);
   Plans plans = make_plans(roots.edges, edges, false);
   std::vector<Tensor> captured(inputs.size());
-  run_backward(roots, options.retain_graph || options.create_graph, options.create_graph, &plans, &captured);
+  run_backward(roots, options.retain_graph || options.create_graph, options.create_graph, &plans,
+               &captured);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (captured[i].defined()) continue;
     if (options.materialize_grads) {
       captured[i] = zeros_like(inputs[i]);
     } else if (!options.allow_unused) {
-      fail<GradError>("grad", "input {} was not used to compute the outputs; pass allow_unused = true if that is meant",
-                      i);
+      fail<GradError>(
+          "grad",
+          "input {} was not used to compute the outputs; pass allow_unused = true if that is meant",
+          i);
     }
   }
   return captured;
 }
 
-void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grad_outputs, BackwardOptions options,
-              const std::optional<std::vector<Tensor>>& inputs) {
+void backward(const std::vector<Tensor>& outputs, const std::vector<Tensor>& grad_outputs,
+              BackwardOptions options, const std::optional<std::vector<Tensor>>& inputs) {
   using namespace autograd;
-  if (inputs && inputs->empty()) fail<ValueError>("backward", "expected at least one input; leave the list out for all");
+  if (inputs && inputs->empty())
+    fail<ValueError>("backward", "expected at least one input; leave the list out for all");
   Roots roots = check_roots("backward", outputs, grad_outputs, options.create_graph);
   bool keep = options.retain_graph || options.create_graph;
   if (!inputs) return run_backward(roots, keep, options.create_graph, nullptr, nullptr);

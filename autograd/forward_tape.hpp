@@ -28,8 +28,9 @@ class ForwardFormula {
   ~ForwardFormula() = default;
 };
 
-/// While one lives, the operations that this thread records leave the forms of their outputs with the innermost one: a
-/// node knows how to go backward, and going forward through it needs no more than that and these (see derivatives.cpp).
+/// While one lives, the operations that this thread records leave the forms of their outputs with
+/// the innermost one: a node knows how to go backward, and going forward through it needs no more
+/// than that and these (see derivatives.cpp).
 class ForwardTape {
  public:
   ForwardTape() : outer_(innermost) { innermost = this; }
@@ -39,7 +40,8 @@ class ForwardTape {
 
   /// Called where a tensor gets its history.
   static void note(const Node& node, uint32_t output_nr, const TensorImpl& output) {
-    for (ForwardTape* tape = innermost; FARRO_UNLIKELY(tape != nullptr); tape = tape->outer_) tape->add(node, output_nr, output);
+    for (ForwardTape* tape = innermost; FARRO_UNLIKELY(tape != nullptr); tape = tape->outer_)
+      tape->add(node, output_nr, output);
   }
   /// Null if the node was not recorded while the tape lived.
   const std::vector<OutputForm>* find(const Node& node) const;
@@ -47,7 +49,7 @@ class ForwardTape {
  private:
   void add(const Node& node, uint32_t output_nr, const TensorImpl& output);
 
-  static constinit thread_local ForwardTape* innermost;
+  FARRO_FAST_TLS static constinit thread_local ForwardTape* innermost;
   ForwardTape* outer_;
   std::unordered_map<const Node*, std::vector<OutputForm>> forms_;
 };

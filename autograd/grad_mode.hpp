@@ -11,7 +11,7 @@ struct ThreadModes {
   bool grad = true;
   bool inference = false;
 };
-extern constinit thread_local ThreadModes thread_modes;
+FARRO_FAST_TLS extern constinit thread_local ThreadModes thread_modes;
 
 }  // namespace autograd
 
@@ -22,7 +22,9 @@ inline bool inference_mode_enabled() { return autograd::thread_modes.inference; 
 /// Sets the thread's modes for a scope and restores them at its end; scopes nest in any order.
 class SetGradEnabled {
  public:
-  explicit SetGradEnabled(bool enabled) : previous_(autograd::thread_modes) { autograd::thread_modes.grad = enabled; }
+  explicit SetGradEnabled(bool enabled) : previous_(autograd::thread_modes) {
+    autograd::thread_modes.grad = enabled;
+  }
   ~SetGradEnabled() { autograd::thread_modes = previous_; }
   SetGradEnabled(const SetGradEnabled&) = delete;
   SetGradEnabled& operator=(const SetGradEnabled&) = delete;
@@ -41,10 +43,12 @@ struct EnableGrad : SetGradEnabled {
   EnableGrad() : SetGradEnabled(true) {}
 };
 
-/// Nothing is recorded, and tensors made here stay outside every graph: they can't be saved for backward, changed in
-/// place in grad mode, or set to require grad.
+/// Nothing is recorded, and tensors made here stay outside every graph: they can't be saved for
+/// backward, changed in place in grad mode, or set to require grad.
 struct InferenceMode : SetGradEnabled {
-  explicit InferenceMode(bool enabled = true) : SetGradEnabled(!enabled) { autograd::thread_modes.inference = enabled; }
+  explicit InferenceMode(bool enabled = true) : SetGradEnabled(!enabled) {
+    autograd::thread_modes.inference = enabled;
+  }
 };
 
 }  // namespace farro

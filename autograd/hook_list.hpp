@@ -1,32 +1,107 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <utility>
 #include <vector>
 
+#include <farro/backends/intrusive_ptr.hpp>
+#include <farro/backends/memory.hpp>
+#include <farro/backends/small_vector.hpp>
+
 namespace farro {
 
-/// A hook's place in a list of hooks of any signature. Owns neither the hook nor the list: remove() is idempotent, and
-/// safe after the list is gone. Copying or moving a handle never removes.
+namespace detail {
+
+/// What a handle knows of a list of hooks, or of hooks in several lists.
+class HookBlockBase : public RefCounted {
+ public:
+  virtual ~HookBlockBase() = default;
+  virtual void erase(uint64_t id) = 0;
+
+  static void* operator new(size_t bytes) { return pool_allocate(bytes); }
+  static void operator delete(void* p, size_t bytes) { pool_free(p, bytes); }
+};
+
+/// The hooks of a list. While they run they stay as they are: what changes the list then goes into
+/// a copy, which takes this block's place, and to which it leads whoever still knows this one.
+template <class Hook>
+class HookBlock final : public HookBlockBase {
+ public:
+  using Entry = std::pair<uint64_t, Hook>;
+
+  HookBlock* newest() {
+    HookBlock* block = this;
+    while (block->next_) block = block->next_.get();
+    return block;
+  }
+  const SmallVector<Entry, 1>& entries() const { return entries_; }
+
+  void add(uint64_t id, Hook hook, bool prepend) {
+    HookBlock* block = writable();
+    block->entries_.emplace_back(id, std::move(hook));
+    if (prepend)
+      std::rotate(block->entries_.begin(), block->entries_.end() - 1, block->entries_.end());
+  }
+  void erase(uint64_t id) override {
+    auto has_id = [id](const Entry& entry) { return entry.first == id; };
+    HookBlock* block = newest();
+    if (block->abandoned_ || std::none_of(block->entries_.begin(), block->entries_.end(), has_id))
+      return;
+    block = writable();
+    auto at = std::find_if(block->entries_.begin(), block->entries_.end(), has_id);
+    Entry removed = std::move(*at);  // destroyed last: the hook's destructor may use the list
+    std::move(at + 1, block->entries_.end(), at);
+    block->entries_.pop_back();
+  }
+  /// The list is gone: so are the hooks, though handles keep the block.
+  void abandon() {
+    HookBlock* block = newest();
+    block->abandoned_ = true;
+    if (block->runs_ == 0) block->drop();
+  }
+  void begin_run() { runs_.fetch_add(1, std::memory_order_relaxed); }
+  void end_run() {
+    if (runs_.fetch_sub(1, std::memory_order_acq_rel) == 1 && FARRO_UNLIKELY(next_ || abandoned_))
+      drop();
+  }
+
+ private:
+  HookBlock* writable() {
+    HookBlock* block = newest();
+    if (block->runs_ == 0) return block;
+    block->next_ = IntrusivePtr<HookBlock>::fresh(new HookBlock);
+    block->next_->entries_ = block->entries_;
+    return block->next_.get();
+  }
+  void drop() { SmallVector<Entry, 1> dropped = std::move(entries_); }
+
+  SmallVector<Entry, 1> entries_;
+  std::atomic<int> runs_{0};
+  bool abandoned_ = false;
+  IntrusivePtr<HookBlock> next_;
+};
+
+}  // namespace detail
+
+/// A hook's place in a list of hooks of any signature. Owns neither the hook nor the list: remove()
+/// is idempotent, and safe after the list is gone. Copying or moving a handle never removes.
 class RemovableHandle {
  public:
   RemovableHandle() = default;
-  RemovableHandle(std::weak_ptr<void> list, void (*erase)(void*, uint64_t), uint64_t id)
-      : list_(std::move(list)), erase_(erase), id_(id) {}
+  RemovableHandle(IntrusivePtr<detail::HookBlockBase> list, uint64_t id)
+      : list_(std::move(list)), id_(id) {}
 
   void remove() {
-    if (auto list = list_.lock()) erase_(list.get(), id_);
-    list_.reset();
+    if (auto list = std::exchange(list_, {})) list->erase(id_);
   }
   /// From one counter for all lists of the process.
   uint64_t id() const { return id_; }
 
  private:
-  std::weak_ptr<void> list_;
-  void (*erase_)(void*, uint64_t) = nullptr;
+  IntrusivePtr<detail::HookBlockBase> list_;
   uint64_t id_ = 0;
 };
 
@@ -47,62 +122,79 @@ class ScopedHandle {
   RemovableHandle handle_;
 };
 
-/// Hooks in the order in which they run. Costs one null pointer while empty. A hook is a std::function or any other
-/// copyable value, e.g. one with options beside the function.
+/// Hooks in the order in which they run. Costs one null pointer while empty. A hook is a
+/// std::function or any other copyable value, e.g. one with options beside the function.
 template <class Hook>
 class HookList {
  public:
-  bool empty() const { return !entries_ || entries_->empty(); }
+  HookList() = default;
+  HookList(HookList&& other) noexcept = default;
+  HookList& operator=(HookList&& other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  ~HookList() { clear(); }
+
+  bool empty() const { return !block_ || block_->newest()->entries().empty(); }
 
   /// Puts the hook last, or first.
   RemovableHandle add(Hook hook, bool prepend = false) {
-    if (!entries_) entries_ = std::make_shared<Entries>();
-    uint64_t id = next_id_counter().fetch_add(1);
-    entries_->insert(prepend ? entries_->begin() : entries_->end(), {id, std::move(hook)});
-    return RemovableHandle(entries_, &erase, id);
+    if (!block_) block_ = IntrusivePtr<Block>::fresh(new Block);
+    uint64_t id = next_id_counter().fetch_add(1, std::memory_order_relaxed);
+    block_->add(id, std::move(hook), prepend);
+    if (FARRO_UNLIKELY(block_->newest() != block_.get()))
+      block_ = IntrusivePtr<Block>(block_->newest());
+    return RemovableHandle(block_, id);
   }
-  /// The hooks as they are now: what a hook adds or removes while they run changes later runs only.
+  void remove(uint64_t id) {
+    if (block_) block_->erase(id);
+  }
+  /// Calls f with each hook. The hooks are as they were at the start: what one adds or removes
+  /// changes later runs only.
+  template <class F>
+  void for_each(const F& f) const {
+    if (!block_) return;
+    struct Run {
+      IntrusivePtr<Block> block;
+      explicit Run(Block* b) : block(b) { b->begin_run(); }
+      ~Run() { block->end_run(); }
+    } run(block_->newest());
+    for (const auto& entry : run.block->entries()) f(entry.second);
+  }
+  /// Copies of the hooks as they are now.
   std::vector<Hook> snapshot() const {
     std::vector<Hook> hooks;
-    if (!entries_) return hooks;
-    hooks.reserve(entries_->size());
-    for (const auto& entry : *entries_) hooks.push_back(entry.second);
+    if (!block_) return hooks;
+    hooks.reserve(size());
+    for (const auto& entry : block_->newest()->entries()) hooks.push_back(entry.second);
     return hooks;
   }
   /// As snapshot, with each hook's id.
   std::vector<std::pair<uint64_t, Hook>> entries() const {
-    return entries_ ? *entries_ : std::vector<std::pair<uint64_t, Hook>>{};
+    if (!block_) return {};
+    const auto& list = block_->newest()->entries();
+    return {list.begin(), list.end()};
   }
-  size_t size() const { return entries_ ? entries_->size() : 0; }
-  /// Removes by id, in this list only: a clone has the same ids.
-  void remove(uint64_t id) {
-    if (entries_) erase(entries_.get(), id);
+  size_t size() const { return block_ ? block_->newest()->entries().size() : 0; }
+  void clear() {
+    if (auto block = std::exchange(block_, {})) block->abandon();
   }
-  void clear() { entries_.reset(); }
   /// An independent list with the same hooks and ids.
   HookList clone() const {
     HookList copy;
-    if (entries_) copy.entries_ = std::make_shared<Entries>(*entries_);
+    if (!block_) return copy;
+    copy.block_ = IntrusivePtr<Block>::fresh(new Block);
+    for (const auto& entry : block_->newest()->entries())
+      copy.block_->add(entry.first, entry.second, false);
     return copy;
   }
 
  private:
-  using Entries = std::vector<std::pair<uint64_t, Hook>>;
+  using Block = detail::HookBlock<Hook>;
 
-  static void erase(void* list, uint64_t id) {
-    // The hook is destroyed after the erase: its destructor may use the list.
-    auto& entries = *static_cast<Entries*>(list);
-    for (auto it = entries.begin(); it != entries.end(); ++it) {
-      if (it->first == id) {
-        auto removed = std::move(*it);
-        entries.erase(it);
-        return;
-      }
-    }
-  }
   static std::atomic<uint64_t>& next_id_counter();
 
-  std::shared_ptr<Entries> entries_;
+  IntrusivePtr<Block> block_;
 };
 
 namespace autograd {

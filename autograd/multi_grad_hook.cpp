@@ -53,37 +53,51 @@ struct Group : std::enable_shared_from_this<Group> {
   }
 };
 
+/// What a handle to all of a group's hooks knows.
+struct GroupHandle final : detail::HookBlockBase {
+  explicit GroupHandle(const std::shared_ptr<Group>& g) : group(g) {}
+  void erase(uint64_t) override {
+    if (auto alive = group.lock()) {
+      for (RemovableHandle& handle : alive->handles) handle.remove();
+    }
+  }
+  std::weak_ptr<Group> group;
+};
+
 RemovableHandle make_group(const char* operation, const std::vector<Tensor>& tensors, size_t wanted,
                            std::function<void(const std::vector<Tensor>&)> f) {
   if (tensors.empty()) fail<ValueError>(operation, "expected at least one tensor");
   for (size_t i = 0; i < tensors.size(); ++i) {
-    if (!tensors[i].requires_grad()) fail<GradError>(operation, "tensor {} doesn't require grad", i);
+    if (!tensors[i].requires_grad())
+      fail<GradError>(operation, "tensor {} doesn't require grad", i);
   }
   auto group = std::make_shared<Group>();
   group->f = std::move(f);
   group->wanted = wanted;
   group->handles.resize(tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
-    group->handles[i] = tensors[i].register_hook([group, i](const Tensor& grad) { group->add(i, grad); });
+    group->handles[i] =
+        tensors[i].register_hook([group, i](const Tensor& grad) { group->add(i, grad); });
   }
-  auto remove_all = [](void* hooks, uint64_t) {
-    for (RemovableHandle& handle : static_cast<Group*>(hooks)->handles) handle.remove();
-  };
-  return RemovableHandle(group, remove_all, group->handles[0].id());
+  return RemovableHandle(IntrusivePtr<detail::HookBlockBase>(new GroupHandle(group)),
+                         group->handles[0].id());
 }
 
 }  // namespace
 
-RemovableHandle register_multi_grad_hook(const std::vector<Tensor>& tensors, std::function<void(const std::vector<Tensor>&)> f) {
+RemovableHandle register_multi_grad_hook(const std::vector<Tensor>& tensors,
+                                         std::function<void(const std::vector<Tensor>&)> f) {
   return make_group("register_multi_grad_hook", tensors, tensors.size(), std::move(f));
 }
 
-RemovableHandle register_any_grad_hook(const std::vector<Tensor>& tensors, std::function<void(const Tensor&)> f) {
-  return make_group("register_any_grad_hook", tensors, 1, [f = std::move(f)](const std::vector<Tensor>& grads) {
-    for (const Tensor& grad : grads) {
-      if (grad.defined()) return f(grad);
-    }
-  });
+RemovableHandle register_any_grad_hook(const std::vector<Tensor>& tensors,
+                                       std::function<void(const Tensor&)> f) {
+  return make_group("register_any_grad_hook", tensors, 1,
+                    [f = std::move(f)](const std::vector<Tensor>& grads) {
+                      for (const Tensor& grad : grads) {
+                        if (grad.defined()) return f(grad);
+                      }
+                    });
 }
 
 }  // namespace farro

@@ -7,35 +7,31 @@
 namespace farro::autograd {
 namespace {
 
-constinit thread_local uint64_t next_sequence = 1;
-
-/// Nodes of this thread whose last reference went while another was being destroyed: a chain of a million nodes must
-/// not recurse a million deep.
+/// Nodes of this thread whose last reference went while another was being destroyed: a chain of a
+/// million nodes must not recurse a million deep.
 struct Graveyard {
   bool busy = false;
   Node* first = nullptr;
 };
-constinit thread_local Graveyard graveyard;
+FARRO_FAST_TLS constinit thread_local Graveyard graveyard;
 
 }  // namespace
 
 void DeleteNodeExtras::operator()(NodeExtras* extras) const { delete extras; }
 
-Node::~Node() = default;
-
-void Node::number() {
-  if (sequence_ < next_sequence) sequence_ = next_sequence;
-  next_sequence = sequence_ + 1;
-  if (FARRO_UNLIKELY(anomaly_mode.enabled)) note_place(*this);
-}
+FARRO_FAST_TLS constinit thread_local uint64_t Node::next_sequence = 1;
 
 NodeExtras& Node::make_extras() {
   if (!extras_) extras_.reset(new NodeExtras);
   return *extras_;
 }
 
-RemovableHandle Node::register_prehook(NodePreHook hook) { return make_extras().pre_hooks.add(std::move(hook)); }
-RemovableHandle Node::register_hook(NodePostHook hook) { return make_extras().post_hooks.add(std::move(hook)); }
+RemovableHandle Node::register_prehook(NodePreHook hook) {
+  return make_extras().pre_hooks.add(std::move(hook));
+}
+RemovableHandle Node::register_hook(NodePostHook hook) {
+  return make_extras().post_hooks.add(std::move(hook));
+}
 
 void Node::destroy(Node* node) {
   if (node->accumulates_ && !AccumulateGrad::let_go(static_cast<AccumulateGrad*>(node))) return;

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <boost/container/small_vector.hpp>
-
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,6 +9,7 @@
 #include <farro/backends/dims.hpp>
 #include <farro/backends/intrusive_ptr.hpp>
 #include <farro/backends/memory.hpp>
+#include <farro/backends/small_vector.hpp>
 
 namespace farro {
 
@@ -21,7 +20,8 @@ namespace autograd {
 class Node;
 class Grads;
 
-/// Where a gradient goes: input `input_nr` of `node`, i.e. the gradient of output `input_nr` of the recorded operation.
+/// Where a gradient goes: input `input_nr` of `node`, i.e. the gradient of output `input_nr` of the
+/// recorded operation.
 struct Edge {
   IntrusivePtr<Node> node;
   uint32_t input_nr = 0;
@@ -35,25 +35,34 @@ using NodePreHook = std::function<void(Grads& grad_outputs)>;
 /// Sees the gradients that a node's backward gave for its inputs and may change them.
 using NodePostHook = std::function<void(Grads& grad_inputs, const Grads& grad_outputs)>;
 
+/// Anomaly mode of a thread; see anomaly.hpp.
+struct Anomaly {
+  bool enabled = false;
+  bool check_nan = true;
+};
+FARRO_FAST_TLS extern constinit thread_local Anomaly anomaly_mode;
+/// Notes the calls that led here as the place where the node was made.
+void note_place(Node& node);
+
 /// What few nodes have: hooks and the place where they were made.
 struct NodeExtras;
 struct DeleteNodeExtras {
   void operator()(NodeExtras* extras) const;
 };
 
-/// One recorded operation: the vertex of the tape. Its edges lead to the nodes of its inputs, whose sequence numbers are
-/// always lower, so that going through nodes by falling number visits each after all of its users. Reference counted;
-/// destroyed without recursion.
+/// One recorded operation: the vertex of the tape. Its edges lead to the nodes of its inputs, whose
+/// sequence numbers are always lower, so that going through nodes by falling number visits each
+/// after all of its users. Reference counted; destroyed without recursion.
 class Node : public RefCounted {
  public:
   /// `outputs` is the number of tensors that the operation made.
   explicit Node(uint32_t outputs = 1) : output_count_(outputs) {}
-  virtual ~Node();
+  virtual ~Node() = default;
 
   /// "MulBackward".
   virtual std::string name() const = 0;
-  /// Takes one gradient per output (undefined where none arrived) and gives one per edge (undefined for none). May take
-  /// grad_outputs' tensors away.
+  /// Takes one gradient per output (undefined where none arrived) and gives one per edge (undefined
+  /// for none). May take grad_outputs' tensors away.
   virtual void apply(Grads& grad_outputs, Grads& grad_inputs) = 0;
   /// Frees saved tensors. Called after apply unless the graph is retained.
   virtual void release_saved() {}
@@ -68,11 +77,16 @@ class Node : public RefCounted {
   /// Appends the edge of an input; an empty one keeps the input's place.
   void add_edge(Edge edge) {
     if (edge.node && edge.node->sequence_ >= sequence_) sequence_ = edge.node->sequence_ + 1;
-    edges_.push_back(std::move(edge));
+    edges_.emplace_back(std::move(edge));
   }
   bool needs_input_grad(size_t i) const { return static_cast<bool>(edges_[i]); }
-  /// Takes the next number of this thread, above those of all edges. Called once, after the edges are added.
-  void number();
+  /// Takes the next number of this thread, above those of all edges. Called once, after the edges
+  /// are added.
+  void number() {
+    if (sequence_ < next_sequence) sequence_ = next_sequence;
+    next_sequence = sequence_ + 1;
+    if (FARRO_UNLIKELY(anomaly_mode.enabled)) note_place(*this);
+  }
 
   RemovableHandle register_prehook(NodePreHook hook);
   RemovableHandle register_hook(NodePostHook hook);
@@ -87,10 +101,11 @@ class Node : public RefCounted {
   uint64_t sequence_ = 0;
   uint32_t output_count_;
   bool accumulates_ = false;
-  boost::container::small_vector<Edge, 2> edges_;
+  SmallVector<Edge, 2> edges_;
   std::unique_ptr<NodeExtras, DeleteNodeExtras> extras_;
 
  private:
+  FARRO_FAST_TLS static constinit thread_local uint64_t next_sequence;
   Node* next_dead_ = nullptr;
 };
 

@@ -21,6 +21,20 @@
 namespace farro::autograd {
 namespace {
 
+/// Calls `f.operator()<Arity>()`: loops over inputs then have a fixed length, which matters to
+/// small tensors.
+template <class F>
+decltype(auto) with_arity(const PointwiseEntry& entry, const F& f) {
+  switch (entry.kernels.arity) {
+    case 1:
+      return f.template operator()<1>();
+    case 2:
+      return f.template operator()<2>();
+    default:
+      return f.template operator()<3>();
+  }
+}
+
 /// What the inputs were, where they were not all like the output.
 struct InputForms {
   Dims sizes[kMaxPointwiseInputs];
@@ -31,52 +45,76 @@ struct InputForms {
 class PointwiseNode final : public Node, public ForwardFormula {
  public:
   PointwiseNode(const PointwiseEntry& entry, const void* op, size_t op_bytes) : entry_(entry) {
-    std::memcpy(op_, op, op_bytes);
+    op_[0] = *static_cast<const std::byte*>(op);
+    if (op_bytes > 1) std::memcpy(op_, op, op_bytes);  // most operations have no parameters
   }
 
   std::string name() const override { return entry_.node_name; }
   void release_saved() override {
-    for (int i = 0; i < entry_.kernels.arity; ++i) saved_[i].reset();
-    saved_[kOutputOperand].reset();
+    for (SavedTensor& s : saved_) s.reset();
   }
   void visit_saved(const std::function<void(const Tensor&)>& visit) const override {
     for (const SavedTensor& s : saved_) {
       if (s.defined()) visit(s.peek());
     }
   }
-  void apply(Grads& grad_outputs, Grads& grad_inputs) override;
+  void apply(Grads& grad_outputs, Grads& grad_inputs) override {
+    with_arity(entry_, [&]<int Arity>() { apply_of<Arity>(grad_outputs, grad_inputs); });
+  }
   Grads forward(const Grads& tangents, std::span<const OutputForm> outputs) override;
 
   /// Adds the inputs' edges, keeps what their gradients read of the inputs, and takes a number.
+  template <int Arity>
   void connect(const Tensor* const* inputs, const Tensor* overwritten);
   /// Keeps the output where a gradient reads it.
   void save_output(const Tensor& y) {
-    if (reads_ & kOutput) saved_[kOutputOperand] = SavedTensor(y, -1, 0);
+    if (reads_ & kOutput) saved_.emplace_back(y, -1, 0);
   }
   void keep_forms(const Tensor* const* inputs, DType compute);
 
  private:
   void unpack(Tensor* x, Tensor& y) const;
-  Tensor gradient(int input, Tensor& dy, bool last, const Tensor* x, const Tensor& y) const;
+  /// `saved` has the inputs that are read, and the output in place kOutputOperand; null for the
+  /// others.
+  template <int Arity>
+  Tensor gradient(int input, Tensor& dy, bool last, const TensorImpl* const* saved) const;
+  Tensor general_gradient(int input, const Tensor& dy, const TensorImpl* const* saved) const;
+  template <int Arity>
+  void gradients(Tensor& dy, const TensorImpl* const* saved, Grads& grad_inputs) const;
+  template <int Arity>
+  void apply_unpacked(Tensor& dy, Grads& grad_inputs) const;
+  template <int Arity>
+  FARRO_NOINLINE void apply_of(Grads& grad_outputs, Grads& grad_inputs);
+  void apply_recorded(const Tensor& dy, Grads& grad_inputs) const;
   Tensor recorded_gradient(int input, const Tensor& dy, const Tensor* x, const Tensor& y) const;
 
   const PointwiseEntry& entry_;
   unsigned reads_ = 0;
   std::unique_ptr<InputForms> forms_;
-  SavedTensor saved_[4];
+  SmallVector<SavedTensor, 2> saved_;  // those whose bits are in reads_, in order
   alignas(8) std::byte op_[kMaxParameters];
 };
 
+template <int Arity>
 void PointwiseNode::connect(const Tensor* const* inputs, const Tensor* overwritten) {
-  int arity = entry_.kernels.arity;
-  for (int i = 0; i < arity; ++i) {
-    add_edge(gradient_edge(*inputs[i]));
-    if (needs_input_grad(static_cast<size_t>(i))) reads_ |= entry_.uses[static_cast<size_t>(i)];
+#pragma GCC unroll 3
+  for (int i = 0; i < Arity; ++i) {
+    if (inputs[i]->requires_grad()) {
+      add_edge(gradient_edge(*inputs[i]));
+      reads_ |= entry_.uses[static_cast<size_t>(i)];
+    } else {
+      add_edge({});
+    }
   }
-  for (int i = 0; i < arity; ++i) {
+#pragma GCC unroll 3
+  for (int i = 0; i < Arity; ++i) {
     if (!((reads_ >> i) & 1u)) continue;
     bool copied = overwritten && inputs[i]->is_same(*overwritten);
-    saved_[i] = SavedTensor(copied ? overwritten->detach().clone() : *inputs[i], i, -1);
+    if (FARRO_UNLIKELY(copied)) {
+      saved_.emplace_back(overwritten->detach().clone(), i);
+    } else {
+      saved_.emplace_back(*inputs[i], i);
+    }
   }
   number();
 }
@@ -90,34 +128,40 @@ void PointwiseNode::keep_forms(const Tensor* const* inputs, DType compute) {
   forms_->compute = compute;
 }
 
-Tensor PointwiseNode::gradient(int input, Tensor& dy, bool last, const Tensor* x,
-                               const Tensor& y) const {
-  if (!forms_ && (entry_.passes_gradient >> input) & 1u) return dy;
-  DType compute = forms_ ? forms_->compute : compute_dtype(dy.dtype());
-  bool flat = !forms_ && dy.dtype() == compute && dy.is_contiguous() && dy.device().is_host() &&
-              !use_reference_kernels();
+template <int Arity>
+FARRO_INLINE Tensor PointwiseNode::gradient(int input, Tensor& dy, bool last,
+                                            const TensorImpl* const* saved) const {
+  const TensorImpl* g = dy.impl();
+  bool plain = !forms_ && g->array.dtype <= kFloat64 && g->contiguous &&
+               g->array.device.is_host() && !use_reference_kernels();
+  const void* operands[kMaxBackwardOperands] = {};
+  operands[kGradOperand] = g->array.data;
+#pragma GCC unroll 4
+  for (int i = 0; i <= kOutputOperand; ++i) {
+    if ((i >= Arity && i != kOutputOperand) || !saved[i]) continue;
+    operands[i] = saved[i]->array.data;
+    plain = plain && saved[i]->contiguous;
+  }
+  if (FARRO_UNLIKELY(!plain)) return general_gradient(input, dy, saved);
+  Tensor dx = last && is_exclusive(dy) ? std::move(dy) : empty_like_contiguous(dy);
+  run_pointwise_backward_contiguous(entry_.kernels, op_, input, dx.impl()->array, g->numel,
+                                    operands);
+  return dx;
+}
+
+FARRO_NOINLINE Tensor PointwiseNode::general_gradient(int input, const Tensor& dy,
+                                                      const TensorImpl* const* saved) const {
   const ArrayView* views[kMaxPointwiseInputs] = {};
-  const void* pointers[kMaxPointwiseInputs] = {};
   for (int i = 0; i < entry_.kernels.arity; ++i) {
-    if (!x[i].defined()) continue;
-    views[i] = &x[i].array();
-    pointers[i] = views[i]->data;
-    flat = flat && x[i].is_contiguous();
+    if (saved[i]) views[i] = &saved[i]->array;
   }
-  if (flat) {
-    Tensor dx = last && is_exclusive(dy) ? std::move(dy) : empty_like_array(dy.sizes(), dy);
-    const TensorImpl* g = dy.defined() ? dy.impl() : dx.impl();
-    run_pointwise_backward_contiguous(entry_.kernels, op_, input, compute, g->array.device,
-                                      g->numel, dx.data_ptr(), g->array.data, pointers,
-                                      y.defined() ? y.data_ptr() : nullptr);
-    return dx;
-  }
+  DType compute = forms_ ? forms_->compute : compute_dtype(dy.dtype());
   bool sums = forms_ && forms_->sizes[input] != dy.sizes();
   DType target = forms_ ? forms_->dtypes[input] : dy.dtype();
   Tensor dx = empty(dy.sizes(), sums ? compute : target, dy.device());
   run_pointwise_backward(entry_.kernels, op_, input, compute, dx.array(), dy.array(),
                          {views, static_cast<size_t>(entry_.kernels.arity)},
-                         y.defined() ? &y.array() : nullptr);
+                         saved[kOutputOperand] ? &saved[kOutputOperand]->array : nullptr);
   if (!sums) return dx;
   Tensor total = empty(forms_->sizes[input], target, dy.device());
   kernels::sum_to(total.array(), dx.array());
@@ -136,10 +180,11 @@ Tensor PointwiseNode::recorded_gradient(int input, const Tensor& dy, const Tenso
 }
 
 void PointwiseNode::unpack(Tensor* x, Tensor& y) const {
+  const SavedTensor* next = saved_.begin();
   for (int i = 0; i < entry_.kernels.arity; ++i) {
-    if ((reads_ >> i) & 1u) x[i] = saved_[i].unpack(*this);
+    if ((reads_ >> i) & 1u) x[i] = (next++)->unpack(*this);
   }
-  if (reads_ & kOutput) y = saved_[kOutputOperand].unpack(*this);
+  if (reads_ & kOutput) y = next->unpack(*this);
 }
 
 Grads PointwiseNode::forward(const Grads& tangents, std::span<const OutputForm> outputs) {
@@ -160,21 +205,55 @@ Grads PointwiseNode::forward(const Grads& tangents, std::span<const OutputForm> 
   return {sum};
 }
 
-void PointwiseNode::apply(Grads& grad_outputs, Grads& grad_inputs) {
+FARRO_NOINLINE void PointwiseNode::apply_recorded(const Tensor& dy, Grads& grad_inputs) const {
   int arity = entry_.kernels.arity;
-  grad_inputs.resize(static_cast<size_t>(arity));
-  Tensor& dy = grad_outputs[0];
-  if (!dy.defined()) return;
   Tensor x[kMaxPointwiseInputs], y;
   unpack(x, y);
-  int last = arity - 1;
+  for (int i = 0; i < arity; ++i) {
+    auto k = static_cast<size_t>(i);
+    if (needs_input_grad(k)) grad_inputs[k] = recorded_gradient(i, dy, x, y);
+  }
+}
+
+template <int Arity>
+FARRO_INLINE void PointwiseNode::gradients(Tensor& dy, const TensorImpl* const* saved,
+                                           Grads& grad_inputs) const {
+  int last = Arity - 1;
   while (last > 0 && !needs_input_grad(static_cast<size_t>(last))) --last;
   for (int i = 0; i <= last; ++i) {
     auto k = static_cast<size_t>(i);
     if (!needs_input_grad(k)) continue;
-    grad_inputs[k] =
-        grad_mode_enabled() ? recorded_gradient(i, dy, x, y) : gradient(i, dy, i == last, x, y);
+    if (!forms_ && (entry_.passes_gradient >> i) & 1u) {
+      grad_inputs[k] = i == last ? std::move(dy) : dy;
+    } else {
+      grad_inputs[k] = gradient<Arity>(i, dy, i == last, saved);
+    }
   }
+}
+
+template <int Arity>
+void PointwiseNode::apply_of(Grads& grad_outputs, Grads& grad_inputs) {
+  grad_inputs.grow_empty_to<Arity>();
+  Tensor& dy = grad_outputs[0];
+  if (!dy.defined()) return;
+  if (FARRO_UNLIKELY(grad_mode_enabled())) return apply_recorded(dy, grad_inputs);
+  const TensorImpl* saved[kOutputOperand + 1] = {};
+  const SavedTensor* next = saved_.begin();
+#pragma GCC unroll 4
+  for (int i = 0; i <= kOutputOperand; ++i) {
+    if ((i >= Arity && i != kOutputOperand) || !((reads_ >> i) & 1u)) continue;
+    saved[i] = (next++)->kept(*this);
+    if (FARRO_UNLIKELY(!saved[i])) return apply_unpacked<Arity>(dy, grad_inputs);
+  }
+  gradients<Arity>(dy, saved, grad_inputs);
+}
+
+template <int Arity>
+FARRO_NOINLINE void PointwiseNode::apply_unpacked(Tensor& dy, Grads& grad_inputs) const {
+  Tensor x[kMaxPointwiseInputs], y;
+  unpack(x, y);
+  const TensorImpl* saved[kOutputOperand + 1] = {x[0].impl(), x[1].impl(), x[2].impl(), y.impl()};
+  gradients<Arity>(dy, saved, grad_inputs);
 }
 
 void run(const PointwiseEntry& entry, const void* op, DType compute, const Tensor& y,
@@ -215,14 +294,17 @@ void check_divisor(const PointwiseEntry& entry, const PointwisePlan& plan, const
   }
 }
 
-bool wants_gradient(const PointwiseEntry& entry, const Tensor* const* inputs) {
+template <int Arity>
+FARRO_INLINE bool wants_gradient(const PointwiseEntry& entry, const Tensor* const* inputs) {
   if (!grad_mode_enabled() || !entry.differentiable) return false;
-  for (int i = 0; i < entry.kernels.arity; ++i) {
+#pragma GCC unroll 3
+  for (int i = 0; i < Arity; ++i) {
     if (inputs[i]->requires_grad()) return true;
   }
   return false;
 }
 
+template <int Arity>
 FARRO_NOINLINE Tensor pointwise_general(const PointwiseEntry& entry, const void* op,
                                         size_t op_bytes, const Tensor* const* inputs) {
   PointwisePlan plan = plan_pointwise(entry, inputs);
@@ -231,9 +313,9 @@ FARRO_NOINLINE Tensor pointwise_general(const PointwiseEntry& entry, const void*
   Tensor y = empty(plan.sizes, plan.output, plan.device);
   run(entry, op, plan.compute, y, converted.read);
   if (plan.number) y.impl()->wrapped_number = true;
-  if (!is_floating_point(plan.output) || !wants_gradient(entry, inputs)) return y;
-  IntrusivePtr<PointwiseNode> node(new PointwiseNode(entry, op, op_bytes));
-  node->connect(inputs, nullptr);
+  if (!is_floating_point(plan.output) || !wants_gradient<Arity>(entry, inputs)) return y;
+  auto node = IntrusivePtr<PointwiseNode>::fresh(new PointwiseNode(entry, op, op_bytes));
+  node->connect<Arity>(inputs, nullptr);
   if (!plan.alike) node->keep_forms(inputs, plan.compute);
   node->save_output(y);
   ForwardTape::note(*node, 0, *y.impl());
@@ -242,6 +324,7 @@ FARRO_NOINLINE Tensor pointwise_general(const PointwiseEntry& entry, const void*
 }
 
 /// True for operands of one float32 or float64 dtype, shape and host device, contiguous.
+template <int Arity>
 bool is_plain(const PointwiseEntry& entry, const Tensor* const* inputs) {
   if (entry.returns_bool || entry.first_is_condition || entry.integers_only) return false;
   const TensorImpl* first = inputs[0]->impl();
@@ -249,7 +332,7 @@ bool is_plain(const PointwiseEntry& entry, const Tensor* const* inputs) {
     return false;
   if (!first->array.device.is_host() || use_reference_kernels() || first->wrapped_number)
     return false;
-  for (int i = 1; i < entry.kernels.arity; ++i) {
+  for (int i = 1; i < Arity; ++i) {
     const TensorImpl* t = inputs[i]->impl();
     if (t == first) continue;
     if (!t || t->uninitialized || t->array.dtype != first->array.dtype || !t->contiguous ||
@@ -287,24 +370,33 @@ void check_inplace_result(const PointwiseEntry& entry, const PointwisePlan& plan
 
 }  // namespace
 
-Tensor pointwise(const PointwiseEntry& entry, const void* op, size_t op_bytes,
-                 const Tensor* const* inputs) {
-  if (FARRO_UNLIKELY(!is_plain(entry, inputs)))
-    return pointwise_general(entry, op, op_bytes, inputs);
-  const ArrayView& first = inputs[0]->impl()->array;
-  Tensor y = empty(first.sizes, first.dtype, first.device);
-  const void* pointers[kMaxPointwiseInputs];
-  for (int i = 0; i < entry.kernels.arity; ++i) pointers[i] = inputs[i]->impl()->array.data;
+template <int Arity>
+Tensor pointwise_of(const PointwiseEntry& entry, const void* op, size_t op_bytes,
+                    const Tensor* const* inputs) {
+  if (FARRO_UNLIKELY(!is_plain<Arity>(entry, inputs)))
+    return pointwise_general<Arity>(entry, op, op_bytes, inputs);
+  Tensor y = empty_like_contiguous(*inputs[0]);
+  const void* pointers[Arity];
+  for (int i = 0; i < Arity; ++i) pointers[i] = inputs[i]->impl()->array.data;
   TensorImpl* impl = y.impl();
-  run_pointwise_contiguous(entry.kernels, op, first.dtype, first.device, impl->numel,
-                           impl->array.data, pointers);
-  if (!wants_gradient(entry, inputs)) return y;
-  IntrusivePtr<PointwiseNode> node(new PointwiseNode(entry, op, op_bytes));
-  node->connect(inputs, nullptr);
+  run_pointwise_contiguous(entry.kernels, op, impl->array, impl->numel, pointers);
+  if (!wants_gradient<Arity>(entry, inputs)) return y;
+  auto node = IntrusivePtr<PointwiseNode>::fresh(new PointwiseNode(entry, op, op_bytes));
+  node->connect<Arity>(inputs, nullptr);
   node->save_output(y);
   ForwardTape::note(*node, 0, *impl);
   impl->grad_fn = std::move(node);
   return y;
+}
+
+template Tensor pointwise_of<1>(const PointwiseEntry&, const void*, size_t, const Tensor* const*);
+template Tensor pointwise_of<2>(const PointwiseEntry&, const void*, size_t, const Tensor* const*);
+template Tensor pointwise_of<3>(const PointwiseEntry&, const void*, size_t, const Tensor* const*);
+
+Tensor pointwise(const PointwiseEntry& entry, const void* op, size_t op_bytes,
+                 const Tensor* const* inputs) {
+  return with_arity(entry,
+                    [&]<int Arity>() { return pointwise_of<Arity>(entry, op, op_bytes, inputs); });
 }
 
 const Tensor& pointwise_inplace(const PointwiseEntry& entry, const void* op, size_t op_bytes,
@@ -312,7 +404,9 @@ const Tensor& pointwise_inplace(const PointwiseEntry& entry, const void* op, siz
   const Tensor& self = *inputs[0];
   PointwisePlan plan = plan_pointwise(entry, inputs);
   check_inplace_result(entry, plan, self);
-  bool records = is_floating_point(self.dtype()) && wants_gradient(entry, inputs);
+  bool records = is_floating_point(self.dtype()) && with_arity(entry, [&]<int Arity>() {
+                   return wants_gradient<Arity>(entry, inputs);
+                 });
   bool others = false;
   for (int i = 1; i < entry.kernels.arity; ++i) others = others || inputs[i]->requires_grad();
   check_inplace(self, entry.kernels.name, others);
@@ -326,8 +420,8 @@ const Tensor& pointwise_inplace(const PointwiseEntry& entry, const void* op, siz
   }
   IntrusivePtr<PointwiseNode> node;
   if (records) {
-    node = IntrusivePtr<PointwiseNode>(new PointwiseNode(entry, op, op_bytes));
-    node->connect(read, &self);
+    node = IntrusivePtr<PointwiseNode>::fresh(new PointwiseNode(entry, op, op_bytes));
+    with_arity(entry, [&]<int Arity>() { node->connect<Arity>(read, &self); });
     if (!plan.alike || self.dtype() != plan.output) node->keep_forms(read, plan.compute);
   }
   run(entry, op, plan.compute, self, read);

@@ -2,73 +2,96 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace farro::autograd {
 
-ReadyNode& ReadyQueue::find_or_add(const Edge& edge) {
-  if (FARRO_UNLIKELY(2 * heap_.size() >= table_.size())) grow();
-  const Node* node = edge.node.get();
-  size_t mask = table_.size() - 1, i = home(node);
-  while (table_[i] != 0) {
-    ReadyNode& slot = slots_[table_[i] - 1];
-    if (slot.node.get() == node) return slot;
-    i = (i + 1) & mask;
-  }
-  uint32_t slot;
-  if (free_slots_.empty()) {
-    slot = static_cast<uint32_t>(slots_.size());
-    slots_.emplace_back();
+FARRO_RARE void ReadyQueue::allocate() { first_free_ = &nodes_.emplace_back(); }
+
+ReadyNode& ReadyQueue::add(const Edge& edge) {
+  if (FARRO_UNLIKELY(!first_free_)) allocate();
+  ReadyNode* ready = std::exchange(first_free_, first_free_->next_free);
+  ++taken_;
+  ready->node = edge.node;
+  if (FARRO_UNLIKELY(ready->grads.size() != edge.node->output_count()))
+    ready->grads.resize(edge.node->output_count());
+  if (FARRO_LIKELY(!front_ && heap_.empty())) {
+    front_ = ready;
   } else {
-    slot = free_slots_.back();
-    free_slots_.pop_back();
+    add_to_others(ready);
   }
-  table_[i] = slot + 1;
-  slots_[slot].node = edge.node;
-  slots_[slot].grads.resize(node->output_count());
-  heap_.push_back({node->sequence(), slot});
-  std::push_heap(heap_.begin(), heap_.end());
-  return slots_[slot];
+  return *ready;
 }
 
-ReadyNode ReadyQueue::pop() {
-  uint32_t slot = heap_.front().slot;
+FARRO_RARE void ReadyQueue::add_to_others(ReadyNode* ready) {
+  uint64_t sequence = ready->node->sequence();
+  if (front_ ? sequence > front_->node->sequence() : sequence > heap_.front().sequence) {
+    if (front_) push(front_);
+    front_ = ready;
+  } else {
+    push(ready);
+  }
+}
+
+ReadyNode& ReadyQueue::pop_heap() {
+  ReadyNode* ready = heap_.front().ready;
   std::pop_heap(heap_.begin(), heap_.end());
   heap_.pop_back();
-  erase(slots_[slot].node.get());
-  free_slots_.push_back(slot);
-  ReadyNode taken = std::move(slots_[slot]);
-  slots_[slot].grads.clear();
-  return taken;
+  erase(ready->node.get());
+  return *ready;
 }
 
 void ReadyQueue::clear() {
+  front_ = nullptr;
   heap_.clear();
-  slots_.clear();
-  free_slots_.clear();
-  std::ranges::fill(table_, 0u);
+  std::ranges::fill(table_, nullptr);
+  first_free_ = nullptr;
+  taken_ = 0;
+  nodes_.clear();
+}
+
+ReadyNode* ReadyQueue::find(const Node* node) const {
+  size_t mask = table_.size() - 1;
+  for (size_t i = home(node); table_[i]; i = (i + 1) & mask) {
+    if (table_[i]->node.get() == node) return table_[i];
+  }
+  return nullptr;
+}
+
+void ReadyQueue::push(ReadyNode* ready) {
+  heap_.push_back({ready->node->sequence(), ready});
+  std::push_heap(heap_.begin(), heap_.end());
+  if (FARRO_UNLIKELY(2 * heap_.size() > table_.size())) {
+    grow();
+  } else {
+    insert(ready);
+  }
+}
+
+void ReadyQueue::insert(ReadyNode* ready) {
+  size_t mask = table_.size() - 1, i = home(ready->node.get());
+  while (table_[i]) i = (i + 1) & mask;
+  table_[i] = ready;
 }
 
 void ReadyQueue::grow() {
   size_t size = std::max<size_t>(16, 2 * table_.size());
-  table_.assign(size, 0);
+  table_.assign(size, nullptr);
   shift_ = 64 - std::countr_zero(size);
-  for (const HeapItem& item : heap_) {
-    size_t i = home(slots_[item.slot].node.get());
-    while (table_[i] != 0) i = (i + 1) & (size - 1);
-    table_[i] = item.slot + 1;
-  }
+  for (const HeapItem& item : heap_) insert(item.ready);
 }
 
 void ReadyQueue::erase(const Node* node) {
   size_t mask = table_.size() - 1, hole = home(node);
-  while (slots_[table_[hole] - 1].node.get() != node) hole = (hole + 1) & mask;
-  table_[hole] = 0;
-  // Moves later entries of the run up, so that no probe sequence is cut (Knuth, TAOCP 6.4, algorithm R).
-  for (size_t i = (hole + 1) & mask; table_[i] != 0; i = (i + 1) & mask) {
-    size_t wanted = home(slots_[table_[i] - 1].node.get());
+  while (table_[hole]->node.get() != node) hole = (hole + 1) & mask;
+  table_[hole] = nullptr;
+  // Moves later entries of the run up, so that no probe sequence is cut (Knuth, TAOCP 6.4,
+  // algorithm R).
+  for (size_t i = (hole + 1) & mask; table_[i]; i = (i + 1) & mask) {
+    size_t wanted = home(table_[i]->node.get());
     if (((i - wanted) & mask) >= ((i - hole) & mask)) {
       table_[hole] = table_[i];
-      table_[i] = 0;
+      table_[i] = nullptr;
       hole = i;
     }
   }

@@ -8,11 +8,9 @@
 namespace farro::autograd {
 
 SavedTensor::SavedTensor(const Tensor& tensor, int input_nr, int output_nr)
-    : input_nr_(static_cast<int16_t>(input_nr)), output_nr_(static_cast<int16_t>(output_nr)) {
+    : place_(static_cast<int16_t>(output_nr >= 0 ? -1 - output_nr : input_nr + 1)) {
   if (!tensor.defined()) return;
-  if (FARRO_UNLIKELY(tensor.impl()->inference)) {
-    fail<GradError>("save_for_backward", "a tensor made in inference mode can't be saved for backward; clone it first");
-  }
+  if (FARRO_UNLIKELY(tensor.impl()->inference)) throw_inference();
   Tensor kept = output_nr >= 0 ? tensor.detach() : tensor;
   if (FARRO_UNLIKELY(packs_saved_tensors)) {
     pack(kept);
@@ -25,12 +23,13 @@ SavedTensor::SavedTensor(const Tensor& tensor, int input_nr, int output_nr)
 Tensor SavedTensor::with_history(const Node& node, const Tensor& tensor) const {
   if (!farro::is_floating_point(tensor.dtype())) return tensor;
   Edge history;
-  if (output_nr_ >= 0) {
-    history = {IntrusivePtr<Node>(const_cast<Node*>(&node)), static_cast<uint32_t>(output_nr_)};
-  } else if (input_nr_ >= 0) {
-    history = node.next_edges()[static_cast<size_t>(input_nr_)];
+  if (place_ < 0) {
+    history = {IntrusivePtr<Node>(const_cast<Node*>(&node)), static_cast<uint32_t>(-1 - place_)};
+  } else if (place_ > 0) {
+    history = node.next_edges()[static_cast<size_t>(place_ - 1)];
     if (!history || (history.node->is_accumulate() && !packed_)) return tensor;
-    if (tensor.grad_fn() == history.node && tensor.impl()->output_nr == history.input_nr) return tensor;
+    if (tensor.grad_fn() == history.node && tensor.impl()->output_nr == history.input_nr)
+      return tensor;
   } else {
     return tensor;
   }
@@ -40,32 +39,40 @@ Tensor SavedTensor::with_history(const Node& node, const Tensor& tensor) const {
   return result;
 }
 
-Tensor SavedTensor::throw_freed(const Node& node) const {
-  fail<GradError>(node.name(), "a saved tensor was already freed by an earlier backward; pass retain_graph = true to that "
-                  "one to go through the graph again");
+void SavedTensor::throw_inference() {
+  fail<GradError>("save_for_backward",
+                  "a tensor made in inference mode can't be saved for backward; clone it first");
+}
+
+void SavedTensor::throw_freed(const Node& node) const {
+  fail<GradError>(
+      node.name(),
+      "a saved tensor was already freed by an earlier backward; pass retain_graph = true to that "
+      "one to go through the graph again");
 }
 
 void SavedTensor::throw_changed(const Node& node) const {
-  fail<GradError>(node.name(), "a tensor of shape {} that backward needs was changed in place: expected version {}, got {}",
-                  to_string(data_.sizes()), version_, data_.version());
+  fail<GradError>(
+      node.name(),
+      "a tensor of shape {} that backward needs was changed in place: expected version {}, got {}",
+      to_string(data_.sizes()), version_, data_.version());
 }
 
 bool any_requires_grad(std::initializer_list<Tensor> tensors) {
   if (!grad_mode_enabled()) return false;
-  return std::ranges::any_of(tensors, [](const Tensor& t) { return t.defined() && t.requires_grad(); });
+  return std::ranges::any_of(tensors,
+                             [](const Tensor& t) { return t.defined() && t.requires_grad(); });
 }
 
-Edge gradient_edge(const Tensor& tensor) {
-  if (!tensor.defined()) return {};
-  TensorImpl* impl = tensor.impl();
-  if (impl->grad_fn) return {impl->grad_fn, impl->output_nr};
-  if (impl->requires_grad) return {accumulator_of(tensor), 0};
-  return {};
+Edge leaf_edge(const Tensor& tensor) {
+  if (!tensor.defined() || !tensor.impl()->requires_grad) return {};
+  return {accumulator_of(tensor), 0};
 }
 
 namespace detail {
 
-void attach(const IntrusivePtr<Node>& node, std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
+void attach(const IntrusivePtr<Node>& node, std::span<const Tensor> inputs,
+            std::span<const Tensor> outputs) {
   for (const Tensor& input : inputs) node->add_edge(gradient_edge(input));
   node->number();
   uint32_t output_nr = 0;
@@ -86,7 +93,8 @@ void attach(const IntrusivePtr<Node>& node, std::span<const Tensor> inputs, std:
   }
 }
 
-SavedList save(std::span<const Tensor> inputs, std::span<const Tensor> saved, std::span<const Tensor> outputs) {
+SavedList save(std::span<const Tensor> inputs, std::span<const Tensor> saved,
+               std::span<const Tensor> outputs) {
   SavedList list;
   for (const Tensor& tensor : saved) {
     int input_nr = -1, output_nr = -1;
@@ -108,7 +116,7 @@ void check_grad_count(const Node& node, Grads& grads) {
   if (grads.size() > expected) {
     fail<GradError>(node.name(), "expected {} gradients, got {}", expected, grads.size());
   }
-  grads.resize(expected);
+  grads.grow_to(expected);
 }
 
 }  // namespace detail

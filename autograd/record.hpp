@@ -1,15 +1,17 @@
 #pragma once
 
-/// How an operation gets onto the tape. Operations compute their result into fresh tensors first, and then:
+/// How an operation gets onto the tape. Operations compute their result into fresh tensors first,
+/// and then:
 ///
 ///     Tensor y = …;                                        // run the kernel
 ///     return record("ExpBackward", y, {x}, {y}, [](const BackwardContext& c) -> Grads {
 ///       return {c.grad() * c.saved(0)};                    // one gradient per input; {} for none
 ///     });
 ///
-/// The lambda may capture numbers and shapes, but no tensors: those go through the list of saved ones, which checks that
-/// nobody changed them meanwhile and frees them after use. It runs with grad mode on only under create_graph; what it
-/// computes by recorded operations is then differentiable itself.
+/// The lambda may capture numbers and shapes, but no tensors: those go through the list of saved
+/// ones, which checks that nobody changed them meanwhile and frees them after use. It runs with
+/// grad mode on only under create_graph; what it computes by recorded operations is then
+/// differentiable itself.
 
 #include <initializer_list>
 #include <memory>
@@ -21,7 +23,7 @@
 namespace farro::autograd {
 
 /// True within a SavedTensors scope of this thread.
-extern constinit thread_local bool packs_saved_tensors;
+FARRO_FAST_TLS extern constinit thread_local bool packs_saved_tensors;
 
 struct PackedTensor;
 struct DeletePackedTensor {
@@ -32,20 +34,36 @@ struct DeletePackedTensor {
 class SavedTensor {
  public:
   SavedTensor() = default;
-  /// Input `input_nr` of the recording node (whose edge is its history), or output `output_nr` of it (kept without
-  /// history, so that no cycle arises); -1 for neither.
+  /// Input `input_nr` of the recording node (whose edge is its history), or output `output_nr` of
+  /// it (kept without history, so that no cycle arises); -1 for neither.
   SavedTensor(const Tensor& tensor, int input_nr, int output_nr);
 
   /// False if nothing was kept, or not as a tensor.
   bool defined() const { return data_.defined(); }
+  /// As SavedTensor(input, input_nr, -1), of a defined tensor.
+  FARRO_INLINE SavedTensor(const Tensor& input, int input_nr)
+      : data_(input), version_(input.version()), place_(static_cast<int16_t>(input_nr + 1)) {
+    if (FARRO_UNLIKELY(packs_saved_tensors || input.impl()->inference))
+      *this = SavedTensor(input, input_nr, -1);
+  }
+  /// The tensor itself; null where unpack has to make it. Throws as unpack does.
+  const TensorImpl* kept(const Node& node) const {
+    if (FARRO_UNLIKELY(!data_.defined())) {
+      if (freed_) throw_freed(node);
+      return nullptr;
+    }
+    if (FARRO_UNLIKELY(data_.version() != version_)) throw_changed(node);
+    return data_.impl();
+  }
   /// The tensor with its history. GradError if it was changed in place since, or freed.
   Tensor unpack(const Node& node) const {
     if (FARRO_UNLIKELY(!data_.defined())) return unpack_absent(node);
-    if (FARRO_UNLIKELY(data_.version() != version_)) throw_changed(node);
+    kept(node);
     return FARRO_LIKELY(!grad_mode_enabled()) ? data_ : with_history(node, data_);
   }
   void reset() {
-    freed_ = freed_ || data_.defined() || packed_;
+    if (!data_.defined() && !packed_) return;
+    freed_ = true;
     data_ = {};
     packed_.reset();
   }
@@ -55,18 +73,18 @@ class SavedTensor {
   Tensor with_history(const Node& node, const Tensor& tensor) const;
   void pack(const Tensor& tensor);
   Tensor unpack_absent(const Node& node) const;
-  [[noreturn]] FARRO_COLD Tensor throw_freed(const Node& node) const;
+  [[noreturn]] FARRO_COLD static void throw_inference();
+  [[noreturn]] FARRO_COLD void throw_freed(const Node& node) const;
   [[noreturn]] FARRO_COLD void throw_changed(const Node& node) const;
 
   Tensor data_;
   std::unique_ptr<PackedTensor, DeletePackedTensor> packed_;
   uint32_t version_ = 0;
-  int16_t input_nr_ = -1;
-  int16_t output_nr_ = -1;
+  int16_t place_ = 0;  // 1 + the input's number, or -1 - the output's, or 0
   bool freed_ = false;
 };
 
-using SavedList = boost::container::small_vector<SavedTensor, 2>;
+using SavedList = SmallVector<SavedTensor, 2>;
 
 /// What a backward lambda sees.
 class BackwardContext {
@@ -86,8 +104,15 @@ class BackwardContext {
   const SavedList& saved_;
 };
 
-/// The edge along which a tensor's gradient flows: to its node, to the accumulator of a leaf that requires grad, or none.
-Edge gradient_edge(const Tensor& tensor);
+/// The edge of a tensor without a node: to the accumulator of a leaf that requires grad, or none.
+Edge leaf_edge(const Tensor& tensor);
+/// The edge along which a tensor's gradient flows: to its node, to the accumulator of a leaf that
+/// requires grad, or none.
+inline Edge gradient_edge(const Tensor& tensor) {
+  const TensorImpl* impl = tensor.impl();
+  return FARRO_LIKELY(impl && impl->grad_fn) ? Edge{impl->grad_fn, impl->output_nr}
+                                             : leaf_edge(tensor);
+}
 
 /// True if an operation on these inputs is to be recorded.
 template <class... Ts>
@@ -98,12 +123,15 @@ bool any_requires_grad(std::initializer_list<Tensor> tensors);
 
 namespace detail {
 
-/// Adds the inputs' edges, numbers the node and makes it the outputs' grad_fn (of those with floating-point dtype).
-/// An output that is also an input was changed in place: its history is rewritten, and with it that of its base and of
-/// the other views of that.
-void attach(const IntrusivePtr<Node>& node, std::span<const Tensor> inputs, std::span<const Tensor> outputs);
-SavedList save(std::span<const Tensor> inputs, std::span<const Tensor> saved, std::span<const Tensor> outputs);
-/// Throws GradError unless backward gave no more gradients than there are edges; pads with undefined ones.
+/// Adds the inputs' edges, numbers the node and makes it the outputs' grad_fn (of those with
+/// floating-point dtype). An output that is also an input was changed in place: its history is
+/// rewritten, and with it that of its base and of the other views of that.
+void attach(const IntrusivePtr<Node>& node, std::span<const Tensor> inputs,
+            std::span<const Tensor> outputs);
+SavedList save(std::span<const Tensor> inputs, std::span<const Tensor> saved,
+               std::span<const Tensor> outputs);
+/// Throws GradError unless backward gave no more gradients than there are edges; pads with
+/// undefined ones.
 void check_grad_count(const Node& node, Grads& grads);
 
 template <class F>
@@ -133,14 +161,14 @@ class RecordedNode final : public Node {
 
 }  // namespace detail
 
-/// Records an operation with several outputs; see the top of this file. Undefined tensors may stand among inputs and
-/// saved. In backward, outputs that got no gradient have an undefined one.
+/// Records an operation with several outputs; see the top of this file. Undefined tensors may stand
+/// among inputs and saved. In backward, outputs that got no gradient have an undefined one.
 template <class F>
 void record(const char* name, std::span<const Tensor> outputs, std::initializer_list<Tensor> inputs,
             std::initializer_list<Tensor> saved, F backward) {
   if (!any_requires_grad(inputs)) return;
-  IntrusivePtr<detail::RecordedNode<F>> node(
-      new detail::RecordedNode<F>(name, static_cast<uint32_t>(outputs.size()), std::move(backward)));
+  auto node = IntrusivePtr<detail::RecordedNode<F>>::fresh(new detail::RecordedNode<F>(
+      name, static_cast<uint32_t>(outputs.size()), std::move(backward)));
   std::span<const Tensor> from(inputs.begin(), inputs.size());
   detail::attach(node, from, outputs);
   node->saved_ = detail::save(from, {saved.begin(), saved.size()}, outputs);
@@ -154,20 +182,23 @@ Tensor record(const char* name, Tensor output, std::initializer_list<Tensor> inp
   return output;
 }
 
-/// Notes that `view` shares base's memory. `of_several`: it is one of several outputs of its operation.
+/// Notes that `view` shares base's memory. `of_several`: it is one of several outputs of its
+/// operation.
 void mark_view(const Tensor& view, const Tensor& base, bool of_several = false);
 
-/// As record, for an output that is a view of `base`'s memory: in-place changes of either are seen by the tape of both.
+/// As record, for an output that is a view of `base`'s memory: in-place changes of either are seen
+/// by the tape of both.
 template <class F>
 Tensor record_view(const char* name, const Tensor& base, Tensor output, F backward) {
   mark_view(output, base);
   return record(name, std::move(output), {base}, {}, std::move(backward));
 }
 
-/// Before an in-place operation on `self`: GradError where the rules forbid it (a leaf that requires grad or a view of
-/// one, memory that overlaps itself, an inference tensor; where the operation is to be recorded, a view that was made
-/// without recording or with others at once). Shapes and dtypes are the caller's to check first. `others_require_grad`:
-/// whether another input does.
+/// Before an in-place operation on `self`: GradError where the rules forbid it (a leaf that
+/// requires grad or a view of one, memory that overlaps itself, an inference tensor; where the
+/// operation is to be recorded, a view that was made without recording or with others at once).
+/// Shapes and dtypes are the caller's to check first. `others_require_grad`: whether another input
+/// does.
 void check_inplace(const Tensor& self, const char* operation, bool others_require_grad = false);
 /// After an in-place operation: raises the version.
 inline void bump_version(const Tensor& self) { self.storage()->bump_version(); }

@@ -6,7 +6,7 @@
 namespace farro {
 namespace autograd {
 
-constinit thread_local bool packs_saved_tensors = false;
+FARRO_FAST_TLS constinit thread_local bool packs_saved_tensors = false;
 
 namespace {
 
@@ -38,22 +38,28 @@ void DeletePackedTensor::operator()(PackedTensor* packed) const { delete packed;
 void SavedTensor::pack(const Tensor& tensor) {
   auto hooks = innermost;
   Quiet guard;
-  packed_.reset(new PackedTensor{hooks, hooks->pack(tensor), tensor.sizes(), tensor.dtype(), tensor.device()});
+  packed_.reset(new PackedTensor{hooks, hooks->pack(tensor), tensor.sizes(), tensor.dtype(),
+                                 tensor.device()});
 }
 
 Tensor SavedTensor::unpack_absent(const Node& node) const {
-  if (!packed_) return freed_ ? throw_freed(node) : Tensor();
+  if (!packed_) {
+    if (freed_) throw_freed(node);
+    return {};
+  }
   Tensor tensor;
   {
     Quiet guard;
     tensor = packed_->hooks->unpack(packed_->value);
   }
-  bool fits = tensor.defined() && tensor.sizes() == packed_->sizes && tensor.dtype() == packed_->dtype &&
-              tensor.device() == packed_->device;
+  bool fits = tensor.defined() && tensor.sizes() == packed_->sizes &&
+              tensor.dtype() == packed_->dtype && tensor.device() == packed_->device;
   if (!fits) {
-    fail<GradError>(node.name(), "expected unpacking to give a tensor of shape {}, {} on {}, got {}",
+    fail<GradError>(node.name(),
+                    "expected unpacking to give a tensor of shape {}, {} on {}, got {}",
                     to_string(packed_->sizes), name_of(packed_->dtype), packed_->device.str(),
-                    tensor.defined() ? fmt::format("{}, {} on {}", to_string(tensor.sizes()), name_of(tensor.dtype()), tensor.device().str())
+                    tensor.defined() ? fmt::format("{}, {} on {}", to_string(tensor.sizes()),
+                                                   name_of(tensor.dtype()), tensor.device().str())
                                      : std::string("none"));
   }
   return grad_mode_enabled() ? with_history(node, tensor) : tensor;
@@ -62,7 +68,8 @@ Tensor SavedTensor::unpack_absent(const Node& node) const {
 }  // namespace autograd
 
 void SavedTensors::enter(autograd::SavedTensorHooks hooks) {
-  outer_ = std::exchange(autograd::innermost, std::make_shared<const autograd::SavedTensorHooks>(std::move(hooks)));
+  outer_ = std::exchange(autograd::innermost,
+                         std::make_shared<const autograd::SavedTensorHooks>(std::move(hooks)));
   active_outside_ = std::exchange(autograd::packs_saved_tensors, true);
 }
 
@@ -74,7 +81,9 @@ SavedTensors::~SavedTensors() {
 SavedTensorsAs::SavedTensorsAs(DType dtype)
     : SavedTensors(
           [dtype](const Tensor& t) {
-            return std::pair(t.is_floating_point() && size_of(t.dtype()) > size_of(dtype) ? t.to(dtype) : t, t.dtype());
+            return std::pair(
+                t.is_floating_point() && size_of(t.dtype()) > size_of(dtype) ? t.to(dtype) : t,
+                t.dtype());
           },
           [](const std::pair<Tensor, DType>& kept) {
             return kept.first.dtype() == kept.second ? kept.first : kept.first.to(kept.second);
@@ -86,7 +95,9 @@ SavedTensorsAs::SavedTensorsAs(DType dtype)
 
 SavedTensorsOn::SavedTensorsOn(Device device)
     : SavedTensors(
-          [device](const Tensor& t) { return std::pair(t.device() == device ? t : t.to(device), t.device()); },
+          [device](const Tensor& t) {
+            return std::pair(t.device() == device ? t : t.to(device), t.device());
+          },
           [](const std::pair<Tensor, Device>& kept) {
             return kept.first.device() == kept.second ? kept.first : kept.first.to(kept.second);
           }) {}

@@ -13,7 +13,7 @@ namespace farro {
 
 namespace autograd {
 
-constinit thread_local ThreadModes thread_modes;
+FARRO_FAST_TLS constinit thread_local ThreadModes thread_modes;
 
 std::atomic<uint64_t>& hook_id_counter() {
   static std::atomic<uint64_t> counter{1};  // 0 is the id of a handle of no hook
@@ -30,19 +30,21 @@ std::atomic<DType> current_default_dtype{kFloat32};
 
 TensorImpl::TensorImpl() = default;
 
-TensorImpl::~TensorImpl() {
-  if (FARRO_LIKELY(!meta)) return;
+void TensorImpl::destroy(TensorImpl* tensor) { delete tensor; }
+
+void TensorImpl::unlink() {
   if (meta->retains_grad && grad_fn) autograd::forget_retained(this);
   if (meta->base.defined()) autograd::forget_view(this);
 }
 
-AutogradMetaPtr::~AutogradMetaPtr() { delete operator->(); }
+void AutogradMetaPtr::drop(AutogradMeta* meta) { delete meta; }
 
 AutogradMeta& AutogradMetaPtr::make() {
   AutogradMeta* meta = operator->();
   if (FARRO_LIKELY(meta)) return *meta;
   auto fresh = std::make_unique<AutogradMeta>();
-  if (meta_.compare_exchange_strong(meta, fresh.get(), std::memory_order_acq_rel)) meta = fresh.release();
+  if (meta_.compare_exchange_strong(meta, fresh.get(), std::memory_order_acq_rel))
+    meta = fresh.release();
   return *meta;
 }
 
@@ -55,20 +57,23 @@ void TensorImpl::set_geometry(const Dims& sizes, const Dims& strides) {
 
 void TensorImpl::set_contiguous(const Dims& sizes) {
   array.sizes = sizes;
-  array.strides.resize(sizes.size());
+  array.strides = sizes;
   int64_t stride = 1;
+  bool empty = false;
   for (int i = sizes.size() - 1; i >= 0; --i) {
     array.strides[i] = stride;
     stride *= sizes[i] > 1 ? sizes[i] : 1;
+    empty = empty || sizes[i] == 0;
   }
-  numel = sizes.product();
+  numel = empty ? 0 : stride;
   contiguous = true;
 }
 
 namespace {
 
 [[noreturn]] FARRO_COLD void bad_sizes(const Dims& sizes) {
-  fail<ShapeError>("empty", "expected sizes that are not negative and a number of bytes below 2^62, got {}",
+  fail<ShapeError>("empty",
+                   "expected sizes that are not negative and a number of bytes below 2^62, got {}",
                    to_string(sizes));
 }
 
@@ -80,7 +85,8 @@ int64_t checked_numel(const Dims& sizes, DType dtype) {
     empty = empty || sizes[i] == 0;
     if (FARRO_UNLIKELY(sizes[i] > 0 && __builtin_mul_overflow(n, sizes[i], &n))) bad_sizes(sizes);
   }
-  if (FARRO_UNLIKELY(n > (int64_t{1} << 62) / static_cast<int64_t>(size_of(dtype)))) bad_sizes(sizes);
+  if (FARRO_UNLIKELY(n > (int64_t{1} << 62) / static_cast<int64_t>(size_of(dtype))))
+    bad_sizes(sizes);
   return empty ? 0 : n;
 }
 
@@ -88,8 +94,9 @@ int64_t checked_numel(const Dims& sizes, DType dtype) {
 
 Tensor empty(const Dims& sizes, DType dtype, Device device) {
   int64_t numel = checked_numel(sizes, dtype);
-  IntrusivePtr<Storage> storage = Storage::allocate(static_cast<size_t>(numel) * size_of(dtype), device);
-  IntrusivePtr<TensorImpl> impl(new TensorImpl);
+  IntrusivePtr<Storage> storage =
+      Storage::allocate(static_cast<size_t>(numel) * size_of(dtype), device);
+  auto impl = IntrusivePtr<TensorImpl>::fresh(new TensorImpl);
   impl->array.data = storage->data();
   impl->array.dtype = dtype;
   impl->array.device = device;
@@ -99,8 +106,25 @@ Tensor empty(const Dims& sizes, DType dtype, Device device) {
   return Tensor(std::move(impl));
 }
 
+Tensor empty_like_contiguous(const Tensor& like) {
+  const TensorImpl& from = *like.impl();
+  IntrusivePtr<Storage> storage = Storage::allocate(
+      static_cast<size_t>(from.numel) * size_of(from.array.dtype), from.array.device);
+  auto impl = IntrusivePtr<TensorImpl>::fresh(new TensorImpl(from.array, from.numel));
+  ArrayView& array = impl->array;
+  array.data = storage->data();
+  int64_t stride = 1;  // those of dimensions of size 1 may be any in `like`
+  for (int i = array.sizes.size() - 1; i >= 0; --i) {
+    array.strides[i] = stride;
+    stride *= array.sizes[i] > 1 ? array.sizes[i] : 1;
+  }
+  impl->storage = std::move(storage);
+  impl->inference = inference_mode_enabled();
+  return Tensor(std::move(impl));
+}
+
 Tensor alias(const Tensor& base, const Dims& sizes, const Dims& strides, void* data) {
-  IntrusivePtr<TensorImpl> impl(new TensorImpl);
+  auto impl = IntrusivePtr<TensorImpl>::fresh(new TensorImpl);
   impl->array.data = data;
   impl->array.dtype = base.dtype();
   impl->array.device = base.device();
@@ -138,8 +162,10 @@ void set_default_dtype(DType dtype) {
 
 void Tensor::undefined_access() const {
   if (!impl_) fail<ValueError>("tensor", "expected a tensor, got an undefined one");
-  fail<ValueError>("tensor", "expected a tensor with a shape, got an uninitialized parameter or buffer; materialize it, "
-                   "or call its lazy module once");
+  fail<ValueError>(
+      "tensor",
+      "expected a tensor with a shape, got an uninitialized parameter or buffer; materialize it, "
+      "or call its lazy module once");
 }
 
 void Tensor::wrong_data_type(DType wanted) const {
@@ -156,10 +182,12 @@ namespace {
 template <class T>
 T read_item(const Tensor& tensor) {
   if (tensor.numel() != 1) {
-    fail<ValueError>("item", "expected a tensor of one element, got shape {}", to_string(tensor.sizes()));
+    fail<ValueError>("item", "expected a tensor of one element, got shape {}",
+                     to_string(tensor.sizes()));
   }
   T value{};
-  ArrayView to{&value, dtype_of<T>, Device::of(0), tensor.sizes(), contiguous_strides(tensor.sizes())};
+  ArrayView to{&value, dtype_of<T>, Device::of(0), tensor.sizes(),
+               contiguous_strides(tensor.sizes())};
   kernels::copy(to, tensor.array());
   return value;
 }
@@ -179,14 +207,18 @@ std::vector<double> Tensor::to_vector() const {
 const Tensor& Tensor::requires_grad_(bool flag) const {
   if (flag == requires_grad()) return *this;
   if (!is_leaf()) {
-    fail<GradError>("requires_grad_", "expected a leaf, got the output of {}; use detach() for a tensor without history",
-                    grad_fn()->name());
+    fail<GradError>(
+        "requires_grad_",
+        "expected a leaf, got the output of {}; use detach() for a tensor without history",
+        grad_fn()->name());
   }
   if (flag && !is_floating_point()) {
-    fail<GradError>("requires_grad_", "only floating-point tensors can require grad, got {}", name_of(dtype()));
+    fail<GradError>("requires_grad_", "only floating-point tensors can require grad, got {}",
+                    name_of(dtype()));
   }
   if (flag && impl_->inference && !inference_mode_enabled()) {
-    fail<GradError>("requires_grad_", "a tensor made in inference mode can't require grad outside of it");
+    fail<GradError>("requires_grad_",
+                    "a tensor made in inference mode can't require grad outside of it");
   }
   impl_->requires_grad = flag;
   return *this;
@@ -205,9 +237,9 @@ void Tensor::set_grad(const Tensor& grad) const {
   if (grad.is_same(*this)) fail<GradError>("set_grad", "a tensor can't be its own gradient");
   bool lazy = impl_ && impl_->uninitialized;
   if (!lazy && (grad.sizes() != sizes() || grad.dtype() != dtype() || grad.device() != device())) {
-    fail<GradError>("set_grad", "expected a gradient of shape {}, {} on {}, got {}, {} on {}", to_string(sizes()),
-                    name_of(dtype()), device().str(), to_string(grad.sizes()), name_of(grad.dtype()),
-                    grad.device().str());
+    fail<GradError>("set_grad", "expected a gradient of shape {}, {} on {}, got {}, {} on {}",
+                    to_string(sizes()), name_of(dtype()), device().str(), to_string(grad.sizes()),
+                    name_of(grad.dtype()), grad.device().str());
   }
   impl_->make_meta().grad = grad;
 }
@@ -247,7 +279,8 @@ RemovableHandle Tensor::add_hook(autograd::TensorHook hook) const {
   return impl_->grad_fn->make_extras().tensor_hooks.add({impl_->output_nr, std::move(hook)});
 }
 
-RemovableHandle Tensor::register_post_accumulate_grad_hook(std::function<void(const Tensor&)> hook) const {
+RemovableHandle Tensor::register_post_accumulate_grad_hook(
+    std::function<void(const Tensor&)> hook) const {
   if (!is_leaf() || !requires_grad()) {
     fail<GradError>("register_post_accumulate_grad_hook", "expected a leaf that requires grad");
   }

@@ -19,7 +19,8 @@ namespace farro {
 template <class T>
 concept Number = std::is_arithmetic_v<T>;
 
-/// What factories take. An absent dtype is the default one (or that of the data), an absent device "cpu".
+/// What factories take. An absent dtype is the default one (or that of the data), an absent device
+/// "cpu".
 struct TensorOptions {
   std::optional<DType> dtype{};
   std::optional<Device> device{};
@@ -39,8 +40,8 @@ struct Slice {
 
 struct Index;
 
-/// A handle to an n-dimensional array on some device, perhaps with a place on the tape. Copying it shares the array.
-/// A default-made one is undefined: no array at all.
+/// A handle to an n-dimensional array on some device, perhaps with a place on the tape. Copying it
+/// shares the array. A default-made one is undefined: no array at all.
 class Tensor {
  public:
   Tensor() = default;
@@ -74,12 +75,14 @@ class Tensor {
   /// The first element. TypeError if T is not the dtype.
   template <class T>
   T* data() const {
-    if (dtype_of<std::remove_const_t<T>> != dtype()) wrong_data_type(dtype_of<std::remove_const_t<T>>);
+    if (dtype_of<std::remove_const_t<T>> != dtype())
+      wrong_data_type(dtype_of<std::remove_const_t<T>>);
     return static_cast<T*>(checked()->array.data);
   }
   void* data_ptr() const { return checked()->array.data; }
-  /// A Kokkos view of the elements, e.g. t.view_as<const double**, backends::OpenMP>(): unmanaged, strided, no copy.
-  /// Defined in view_bridge.hpp. TypeError, ShapeError or BackendError if dtype, rank or backend differ.
+  /// A Kokkos view of the elements, e.g. t.view_as<const double**, backends::OpenMP>(): unmanaged,
+  /// strided, no copy. Defined in view_bridge.hpp. TypeError, ShapeError or BackendError if dtype,
+  /// rank or backend differ.
   template <class DataType, class Backend>
   auto view_as() const;
 
@@ -108,13 +111,15 @@ class Tensor {
   Tensor grad() const;
   /// Checks shape, dtype and device; undefined drops the gradient.
   void set_grad(const Tensor& grad) const;
-  /// Differentiates this tensor; a non-scalar needs `gradient` of its shape. Gradients are added into the leaves' grad().
+  /// Differentiates this tensor; a non-scalar needs `gradient` of its shape. Gradients are added
+  /// into the leaves' grad().
   void backward(const Tensor& gradient = {}, BackwardOptions options = {}) const;
   void backward(BackwardOptions options) const { backward({}, options); }
   /// Shares memory and version, not history.
   Tensor detach() const;
   const Tensor& detach_() const;
-  /// The hook sees this tensor's gradient; it may return another of the same shape and dtype, or nothing.
+  /// The hook sees this tensor's gradient; it may return another of the same shape and dtype, or
+  /// nothing.
   template <class F>
   RemovableHandle register_hook(F hook) const {
     return add_hook([hook = std::move(hook)](const Tensor& g) -> Tensor {
@@ -262,7 +267,8 @@ class Tensor {
 
 std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
-/// One part of an index: an integer, a slice, a tensor of integers or a mask, a new axis or the rest.
+/// One part of an index: an integer, a slice, a tensor of integers or a mask, a new axis or the
+/// rest.
 struct Index {
   enum class Kind { Integer, Slice, Tensor, NewAxis, Ellipsis };
   struct NewAxisTag {};
@@ -282,22 +288,21 @@ struct Index {
 inline constexpr Index::NewAxisTag newaxis{};
 inline constexpr Index::EllipsisTag ellipsis{};
 
-/// The dtype of factories that were given none: float32 unless set. Only floating-point dtypes can be set (TypeError).
+/// The dtype of factories that were given none: float32 unless set. Only floating-point dtypes can
+/// be set (TypeError).
 DType default_dtype();
 void set_default_dtype(DType dtype);
 
 namespace autograd {
 
 /// Gradients, one per input or output; undefined ones are null gradients.
-class Grads : public boost::container::small_vector<Tensor, 3> {
+class Grads : public SmallVector<Tensor, 3> {
  public:
-  using Base = boost::container::small_vector<Tensor, 3>;
-  using Base::Base;
-  Grads(std::initializer_list<Tensor> list) : Base(list.begin(), list.end()) {}
+  using SmallVector::SmallVector;
 };
 
-/// Which hooks a node carries. Tensor hooks run first, in order, for the output that they were registered on; then
-/// retained gradients are captured; then the pre-hooks see all outputs.
+/// Which hooks a node carries. Tensor hooks run first, in order, for the output that they were
+/// registered on; then retained gradients are captured; then the pre-hooks see all outputs.
 struct NodeExtras {
   struct OutputHook {
     uint32_t output_nr;
@@ -312,6 +317,9 @@ struct NodeExtras {
   HookList<NodePreHook> pre_hooks;
   HookList<NodePostHook> post_hooks;
   std::string place;  ///< where the operation was called (anomaly mode)
+
+  static void* operator new(size_t bytes) { return farro::detail::pool_allocate(bytes); }
+  static void operator delete(void* p, size_t bytes) { farro::detail::pool_free(p, bytes); }
 };
 
 }  // namespace autograd
@@ -319,8 +327,9 @@ struct NodeExtras {
 /// What few tensors have beyond geometry and storage.
 struct AutogradMeta {
   Tensor grad;
-  autograd::Node* accumulator = nullptr;  ///< not owned: the node that adds into grad, while some graph holds it
-  HookList<autograd::TensorHook> hooks;   ///< of a leaf
+  autograd::Node* accumulator =
+      nullptr;  ///< not owned: the node that adds into grad, while some graph holds it
+  HookList<autograd::TensorHook> hooks;  ///< of a leaf
   HookList<std::function<void(const Tensor&)>> post_accumulate_hooks;
   bool retains_grad = false;
 
@@ -328,16 +337,22 @@ struct AutogradMeta {
   enum class View : uint8_t { None, Recorded, NoGrad, MultiOutput };
   View view = View::None;
   Tensor base;  ///< of a view: the tensor whose memory it shares, itself no view
-  std::string no_inplace;  ///< what it is that forbids in-place changes; empty where they are allowed
+  std::string
+      no_inplace;  ///< what it is that forbids in-place changes; empty where they are allowed
   /// Views of one base are linked, so that a change in place of any can renew the history of all.
   TensorImpl* first_view = nullptr;
   TensorImpl* previous_view = nullptr;
   TensorImpl* next_view = nullptr;
 };
 
-/// Makes a tensor without initialising its elements. Throws ShapeError for a negative size, MemoryError, BackendError.
+/// Makes a tensor without initialising its elements. Throws ShapeError for a negative size,
+/// MemoryError, BackendError.
 Tensor empty(const Dims& sizes, DType dtype, Device device);
-inline Tensor empty_like_array(const Dims& sizes, const Tensor& like) { return empty(sizes, like.dtype(), like.device()); }
+/// As empty, of the shape, dtype and device of a contiguous tensor, which need no check then.
+Tensor empty_like_contiguous(const Tensor& like);
+inline Tensor empty_like_array(const Dims& sizes, const Tensor& like) {
+  return empty(sizes, like.dtype(), like.device());
+}
 /// A tensor over the same memory with another geometry; `data` is its first element. No history.
 Tensor alias(const Tensor& base, const Dims& sizes, const Dims& strides, void* data);
 

@@ -28,15 +28,9 @@ struct IntList : std::span<const int64_t> {
 class Dims {
  public:
   Dims() = default;
-  FARRO_FUNCTION Dims(const Dims& other) { *this = other; }
   Dims(IntList list) { assign(list); }
   Dims(std::initializer_list<int64_t> list) : Dims(IntList(list)) {}
   Dims(int count, int64_t value) { resize(count, value); }
-  FARRO_FUNCTION Dims& operator=(const Dims& other) {  // NOLINT(bugprone-unhandled-self-assignment): harmless
-    size_ = other.size_;
-    for (int i = 0; i < size_; ++i) values_[i] = other.values_[i];
-    return *this;
-  }
 
   FARRO_FUNCTION int size() const { return size_; }
   FARRO_FUNCTION bool empty() const { return size_ == 0; }
@@ -94,7 +88,8 @@ class Dims {
   }
 
   int32_t size_ = 0;
-  int64_t values_[kMaxDims];
+  int64_t values_[kMaxDims] =
+      {};  // all are copied, which a fixed length makes cheaper than copying a few
 };
 
 /// "[2, 3]".
@@ -102,7 +97,8 @@ std::string to_string(IntList dims);
 
 /// Row-major strides (in elements) of a contiguous tensor.
 Dims contiguous_strides(const Dims& sizes);
-/// True if elements lie in row-major order without gaps; dimensions of size 1 and empty tensors always do.
+/// True if elements lie in row-major order without gaps; dimensions of size 1 and empty tensors
+/// always do.
 bool is_contiguous(const Dims& sizes, const Dims& strides);
 /// The shape that both broadcast to; throws ShapeError naming the operation.
 Dims broadcast_shapes(const Dims& a, const Dims& b, std::string_view operation);

@@ -16,6 +16,9 @@ class RefCounted {
   RefCounted(const RefCounted&) = delete;
   RefCounted& operator=(const RefCounted&) = delete;
 
+  /// The first reference to an object that no other thread can see yet: needs no atomic
+  /// read-modify-write.
+  void retain_fresh() const { count_.store(1, std::memory_order_relaxed); }
   void retain() const { count_.fetch_add(1, std::memory_order_relaxed); }
   /// True if this was the last reference. A sole owner needs no atomic read-modify-write.
   bool release() const {
@@ -55,8 +58,7 @@ class IntrusivePtr {
   }
   IntrusivePtr(IntrusivePtr&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
   template <class U>
-    requires std::is_convertible_v<U*, T*>
-  IntrusivePtr(IntrusivePtr<U> o) : p_(o.detach()) {}
+  requires std::is_convertible_v<U*, T*> IntrusivePtr(IntrusivePtr<U> o) : p_(o.detach()) {}
   IntrusivePtr& operator=(IntrusivePtr o) noexcept {
     std::swap(p_, o.p_);
     return *this;
@@ -74,6 +76,11 @@ class IntrusivePtr {
   explicit operator bool() const { return p_ != nullptr; }
   /// Gives up ownership without releasing; adopt() takes it back.
   T* detach() { return std::exchange(p_, nullptr); }
+  /// Takes an object that was just made.
+  static IntrusivePtr fresh(T* p) {
+    p->retain_fresh();
+    return adopt(p);
+  }
   static IntrusivePtr adopt(T* p) {
     IntrusivePtr r;
     r.p_ = p;

@@ -9,15 +9,22 @@
 namespace farro {
 namespace {
 
-/// Work, in streamed elements, below which waking the pool costs more than it saves (a fork is about 1 µs).
+/// Work, in streamed elements, below which waking the pool costs more than it saves (a fork is
+/// about 1 µs).
 constexpr double kForkThreshold = 32768;
 
-thread_local bool reference_kernels = false;
+bool watched() {
+  if (FARRO_LIKELY(!detail::kernels_are_watched.load(std::memory_order_relaxed))) return false;
+  if (!compat::is_initialized()) return false;
+  bool loaded = compat::tools_loaded();
+  detail::kernels_are_watched.store(loaded, std::memory_order_relaxed);
+  return loaded;
+}
 
 /// Tells Kokkos Tools of a kernel that runs without a Kokkos launch.
 class ToolsRegion {
  public:
-  explicit ToolsRegion(const char* label) : active_(compat::tools_loaded()) {
+  explicit ToolsRegion(const char* label) : active_(watched()) {
     if (FARRO_UNLIKELY(active_)) Kokkos::Profiling::beginParallelFor(label, 0, &id_);
   }
   ~ToolsRegion() {
@@ -36,7 +43,8 @@ void run_blocks(const LaunchShape& shape, detail::BlockFn body, const void* cont
 }
 
 template <class B>
-void fork_blocks(const char* label, const LaunchShape& shape, detail::BlockFn body, const void* context) {
+void fork_blocks(const char* label, const LaunchShape& shape, detail::BlockFn body,
+                 const void* context) {
   using Execution = typename B::ExecutionSpace;
   using Policy = Kokkos::RangePolicy<Execution, Kokkos::IndexType<int64_t>>;
   int64_t blocks = (shape.n + shape.grain - 1) / shape.grain;
@@ -57,6 +65,9 @@ void fork_blocks(const char* label, const LaunchShape& shape, detail::BlockFn bo
 }  // namespace
 
 namespace detail {
+
+constinit std::atomic<bool> kernels_are_watched{true};
+FARRO_FAST_TLS constinit thread_local bool reference_kernels = false;
 
 bool runs_inline(Device device, const LaunchShape& shape) {
   return device.backend() == backends::kSerialId || shape.n <= shape.grain ||
@@ -89,8 +100,9 @@ void launch_host_blocks(Device device, const char* label, const LaunchShape& sha
 
 }  // namespace detail
 
-bool use_reference_kernels() { return reference_kernels; }
-ReferenceKernels::ReferenceKernels() : previous_(reference_kernels) { reference_kernels = true; }
-ReferenceKernels::~ReferenceKernels() { reference_kernels = previous_; }
+ReferenceKernels::ReferenceKernels() : previous_(detail::reference_kernels) {
+  detail::reference_kernels = true;
+}
+ReferenceKernels::~ReferenceKernels() { detail::reference_kernels = previous_; }
 
 }  // namespace farro

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include <farro/backends/error.hpp>
 #include <farro/backends/registry.hpp>
@@ -17,13 +18,15 @@ namespace farro {
 namespace {
 
 constexpr size_t kAlignment = 64;
-constexpr size_t kSlab = size_t{64} << 10;      // small blocks are cut from slabs
-constexpr size_t kSmall = 2048;                 // served from thread-local lists, in steps of kAlignment
-constexpr size_t kMedium = size_t{1} << 20;     // served from thread-local lists, 4 classes per power of two
-constexpr size_t kHuge = size_t{2} << 20;       // aligned to, and asked as, huge pages from here on
+constexpr size_t kSlab = size_t{64} << 10;  // small blocks are cut from slabs
+constexpr size_t kSmall = 2048;  // served from thread-local lists, in steps of kAlignment
+constexpr size_t kMedium = size_t{1}
+                           << 20;  // served from thread-local lists, 4 classes per power of two
+constexpr size_t kHuge = size_t{2} << 20;  // aligned to, and asked as, huge pages from here on
 constexpr int kSmallClasses = kSmall / kAlignment;
 constexpr int kClasses = kSmallClasses + 4 * 9;
-constexpr size_t kThreadCacheBytes = size_t{8} << 20;  // per class, beyond which blocks go to the shared cache
+constexpr size_t kThreadCacheBytes =
+    size_t{8} << 20;  // per class, beyond which blocks go to the shared cache
 constexpr int64_t kFlush = 64 << 10;
 
 struct FreeBlock {
@@ -76,7 +79,9 @@ class SharedCache {
       release_all();
       p = system_allocate(bytes);
     }
-    if (!p) fail<MemoryError>("allocate", "the system refused {} bytes ({} are held)", bytes, reserved.load());
+    if (!p)
+      fail<MemoryError>("allocate", "the system refused {} bytes ({} are held)", bytes,
+                        reserved.load());
     reserved += static_cast<int64_t>(bytes);
     ++system_allocations;
     return p;
@@ -118,36 +123,70 @@ SharedCache& host_cache() {
   return *cache;
 }
 
-/// Free lists of one thread; what is counted here reaches the shared counters every kFlush bytes and when the
-/// thread asks for them or ends.
+/// Free lists of one thread; what is counted here reaches the shared counters every kFlush bytes
+/// and when the thread asks for them or ends.
 class ThreadCache {
  public:
-  ThreadCache() = default;
-  ~ThreadCache() {
-    alive = false;
+  /// Hands everything on when the thread ends.
+  void end() {
+    state_ = State::Ended;
     flush();
     empty();
   }
 
-  void* allocate(size_t bytes) {
+  enum class State : char { New, Open, Ended };  ///< unless open, all lists are empty
+  State state() const { return state_; }
+  bool is_open() const { return state_ == State::Open; }
+  void open() { state_ = State::Open; }
+
+  /// At most kSmall bytes, and not 0: so in the three functions below.
+  bool has_small(size_t bytes) const { return lists_[(bytes - 1) / kAlignment]; }
+  /// Where there are some.
+  void* allocate_small(size_t bytes) {
+    size_t i = (bytes - 1) / kAlignment;
+    FreeBlock* p = lists_[i];
+    lists_[i] = p->next;
+    ++allocations_;
+    pending_ += static_cast<int64_t>((i + 1) * kAlignment);
+    return FARRO_UNLIKELY(pending_ > kFlush) ? flushed(p) : p;
+  }
+  void free_small(void* p, size_t bytes) {
+    size_t i = (bytes - 1) / kAlignment;
+    lists_[i] = new (p) FreeBlock{lists_[i]};
+    pending_ -= static_cast<int64_t>((i + 1) * kAlignment);
+    if (FARRO_UNLIKELY(pending_ < -kFlush)) flushed(p);
+  }
+  /// Puts blocks on the list of a small class: those of a thread that ended, or a slab.
+  void fill_small(size_t bytes) {
+    size_t i = (bytes - 1) / kAlignment;
+    lists_[i] = adopt_orphans(i);
+    if (lists_[i]) return;
+    size_t block = (i + 1) * kAlignment;
+    char* slab = static_cast<char*>(host_cache().from_system(kSlab));
+    for (size_t at = 0; at + block <= kSlab; at += block)
+      lists_[i] = new (slab + at) FreeBlock{lists_[i]};
+  }
+  /// More than kSmall bytes, and at most kMedium.
+  void* allocate_medium(size_t bytes) {
     int c = class_of(bytes);
-    void* p = lists_[static_cast<size_t>(c)];
+    auto i = static_cast<size_t>(c);
+    void* p = lists_[i];
     if (FARRO_LIKELY(p)) {
-      lists_[static_cast<size_t>(c)] = static_cast<FreeBlock*>(p)->next;
-      --lengths_[static_cast<size_t>(c)];
+      lists_[i] = static_cast<FreeBlock*>(p)->next;
+      --lengths_[i];
     } else {
-      p = refill(c);  // may throw: counted afterwards
+      p = host_cache().take(bytes_of_class(c));
     }
     count(static_cast<int64_t>(bytes_of_class(c)));
     ++allocations_;
     return p;
   }
-  void free(void* p, size_t bytes) {
+  void free_medium(void* p, size_t bytes) {
     int c = class_of(bytes);
     auto i = static_cast<size_t>(c);
     size_t size = bytes_of_class(c);
     count(-static_cast<int64_t>(size));
-    if (c >= kSmallClasses && static_cast<size_t>(lengths_[i]) * size > kThreadCacheBytes) {
+    if (static_cast<size_t>(lengths_[i]) * size > kThreadCacheBytes) {
       host_cache().put(p, size);
       return;
     }
@@ -156,7 +195,7 @@ class ThreadCache {
   }
   /// Hands medium blocks to the shared cache. Small ones stay: they are parts of slabs.
   void empty() {
-    for (int c = alive ? kSmallClasses : 0; c < kClasses; ++c) {
+    for (int c = is_open() ? kSmallClasses : 0; c < kClasses; ++c) {
       auto i = static_cast<size_t>(c);
       while (FreeBlock* block = lists_[i]) {
         lists_[i] = block->next;
@@ -165,7 +204,7 @@ class ThreadCache {
       lengths_[i] = 0;
     }
   }
-  void flush() {
+  FARRO_NOINLINE void flush() {
     SharedCache& shared = host_cache();
     shared.count(pending_);
     shared.allocations += allocations_;
@@ -173,26 +212,16 @@ class ThreadCache {
     allocations_ = 0;
   }
 
-  static inline thread_local bool alive = true;
-
  private:
   void count(int64_t bytes) {
     pending_ += bytes;
     if (FARRO_UNLIKELY(pending_ > kFlush || pending_ < -kFlush)) flush();
   }
-  FARRO_NOINLINE void* refill(int c) {
-    size_t bytes = bytes_of_class(c);
-    if (c >= kSmallClasses) return host_cache().take(bytes);
-    if (void* p = adopt_orphan(c)) return p;
-    char* slab = static_cast<char*>(host_cache().from_system(kSlab));
-    for (size_t at = bytes; at + bytes <= kSlab; at += bytes) {
-      auto i = static_cast<size_t>(c);
-      lists_[i] = new (slab + at) FreeBlock{lists_[i]};
-      ++lengths_[i];
-    }
-    return slab;
+  /// Flushes in a tail call, for which the caller saves no registers.
+  FARRO_RARE void* flushed(void* p) {
+    flush();
+    return p;
   }
-
   /// Small blocks of threads that ended, for the next thread that runs out.
   struct Orphans {
     std::mutex mutex;
@@ -208,28 +237,35 @@ class ThreadCache {
     block->next = list;
     list = block;
   }
-  void* adopt_orphan(int c) {
+  FreeBlock* adopt_orphans(size_t i) {
     std::lock_guard lock(orphans().mutex);
-    FreeBlock*& list = orphans().lists[static_cast<size_t>(c)];
-    FreeBlock* block = list;
-    if (!block) return nullptr;
-    lists_[static_cast<size_t>(c)] = block->next;
-    for (FreeBlock* b = block->next; b; b = b->next) ++lengths_[static_cast<size_t>(c)];
-    list = nullptr;
-    return block;
+    return std::exchange(orphans().lists[i], nullptr);
   }
 
   std::array<FreeBlock*, kClasses> lists_{};
-  std::array<int32_t, kClasses> lengths_{};
+  std::array<int32_t, kClasses> lengths_{};  // of the lists of medium blocks
   int64_t pending_ = 0;
   int64_t allocations_ = 0;
+  State state_ = State::New;
 };
 
-/// Null once the thread's cache is gone, while its last static tensors are still being freed.
+/// Of constant initialisation and without a destructor, so that reaching it costs one instruction.
+FARRO_FAST_TLS constinit thread_local ThreadCache this_thread;
+
+/// This thread's cache, opened at the first use. Null once the thread is ending, while its last
+/// static tensors are still being freed.
+FARRO_NOINLINE ThreadCache* open_thread_cache() {
+  if (this_thread.state() == ThreadCache::State::Ended) return nullptr;
+  struct Scope {
+    Scope() { this_thread.open(); }
+    ~Scope() { this_thread.end(); }
+  };
+  static thread_local Scope until_the_thread_ends;
+  return &this_thread;
+}
+
 ThreadCache* thread_cache() {
-  if (!ThreadCache::alive) return nullptr;
-  static thread_local ThreadCache cache;
-  return &cache;
+  return FARRO_LIKELY(this_thread.is_open()) ? &this_thread : open_thread_cache();
 }
 
 #ifdef __SANITIZE_ADDRESS__
@@ -245,10 +281,15 @@ void* counted(void* p, size_t bytes) {
   return p;
 }
 
-void* host_allocate(size_t bytes) {
+/// All but the commonest case, a small block that the thread's cache holds.
+FARRO_RARE void* host_allocate(size_t bytes) {
   if constexpr (!kCaching) return counted(host_cache().from_system(bytes), bytes);
   if (bytes <= kMedium) {
-    if (ThreadCache* cache = thread_cache()) return cache->allocate(bytes);
+    if (ThreadCache* cache = thread_cache()) {
+      if (bytes > kSmall) return cache->allocate_medium(bytes);
+      cache->fill_small(bytes);
+      return cache->allocate_small(bytes);
+    }
     size_t size = bytes_of_class(class_of(bytes));
     return counted(host_cache().take(size), size);
   }
@@ -256,24 +297,7 @@ void* host_allocate(size_t bytes) {
   return counted(host_cache().take(size), size);
 }
 
-SharedCache& device_cache(uint8_t backend) {
-  static std::array<SharedCache*, 256> caches{};
-  static std::mutex mutex;
-  std::lock_guard lock(mutex);
-  SharedCache*& cache = caches[backend];
-  if (!cache) cache = new SharedCache(&detail::backend_info(backend));
-  return *cache;
-}
-
-SharedCache& cache_of(Device device) { return device.is_host() ? host_cache() : device_cache(device.backend()); }
-
-}  // namespace
-
-namespace detail {
-
-void* pool_allocate(size_t bytes) { return host_allocate(bytes); }
-
-void pool_free(void* p, size_t bytes) noexcept {
+FARRO_RARE void host_free(void* p, size_t bytes) noexcept {
   if constexpr (!kCaching) {
     host_cache().count(-static_cast<int64_t>(bytes));
     host_cache().reserved -= static_cast<int64_t>(bytes);
@@ -285,12 +309,43 @@ void pool_free(void* p, size_t bytes) noexcept {
     host_cache().count(-static_cast<int64_t>(size));
     host_cache().put(p, size);
   } else if (ThreadCache* cache = thread_cache()) {
-    cache->free(p, bytes);
+    bytes > kSmall ? cache->free_medium(p, bytes) : cache->free_small(p, bytes);
   } else {
     size_t size = bytes_of_class(class_of(bytes));
     host_cache().count(-static_cast<int64_t>(size));
     if (size > kSmall) host_cache().put(p, size);
   }
+}
+
+SharedCache& device_cache(uint8_t backend) {
+  static std::array<SharedCache*, 256> caches{};
+  static std::mutex mutex;
+  std::lock_guard lock(mutex);
+  SharedCache*& cache = caches[backend];
+  if (!cache) cache = new SharedCache(&detail::backend_info(backend));
+  return *cache;
+}
+
+SharedCache& cache_of(Device device) {
+  return device.is_host() ? host_cache() : device_cache(device.backend());
+}
+
+}  // namespace
+
+namespace detail {
+
+void* pool_allocate(size_t bytes) {
+  if (kCaching && FARRO_LIKELY(bytes <= kSmall)) {
+    if (FARRO_LIKELY(this_thread.has_small(bytes))) return this_thread.allocate_small(bytes);
+  }
+  return host_allocate(bytes);
+}
+
+void pool_free(void* p, size_t bytes) noexcept {
+  if (kCaching && FARRO_LIKELY(bytes <= kSmall)) {
+    if (FARRO_LIKELY(this_thread.is_open())) return this_thread.free_small(p, bytes);
+  }
+  host_free(p, bytes);
 }
 
 }  // namespace detail
@@ -306,13 +361,15 @@ struct StorageAccess {
   static void destroy(Storage* s) {
     size_t bytes = s->bytes_;
     bool in_place = s->data_ == reinterpret_cast<const char*>(s) + kHeader;
-    if (!in_place && !s->owner_ && s->data_) {
-      SharedCache& cache = device_cache(s->device_.backend());
-      cache.count(-static_cast<int64_t>(round_large(bytes)));
-      cache.put(s->data_, round_large(bytes));
-    }
+    if (FARRO_UNLIKELY(!in_place)) free_elsewhere(s);
     s->~Storage();
     detail::pool_free(s, kHeader + (in_place ? bytes : 0));
+  }
+  FARRO_NOINLINE static void free_elsewhere(Storage* s) {
+    if (s->owner_ || !s->data_) return;
+    SharedCache& cache = device_cache(s->device_.backend());
+    cache.count(-static_cast<int64_t>(round_large(s->bytes_)));
+    cache.put(s->data_, round_large(s->bytes_));
   }
   static void set_owner(Storage* s, std::shared_ptr<void> owner) { s->owner_ = std::move(owner); }
 };
@@ -321,22 +378,27 @@ IntrusivePtr<Storage> Storage::allocate(size_t bytes, Device device) {
   if (FARRO_UNLIKELY(bytes > (size_t{1} << 62))) {
     fail<MemoryError>("allocate", "expected at most 2^62 bytes, got {}", bytes);
   }
-  if (FARRO_LIKELY(device.is_host())) {
-    char* p = static_cast<char*>(detail::pool_allocate(StorageAccess::kHeader + bytes));
-    return IntrusivePtr<Storage>(StorageAccess::make(p, p + StorageAccess::kHeader, bytes, device));
-  }
+  if (FARRO_UNLIKELY(!device.is_host())) return allocate_on_device(bytes, device);
+  char* p = static_cast<char*>(detail::pool_allocate(StorageAccess::kHeader + bytes));
+  return IntrusivePtr<Storage>::fresh(
+      StorageAccess::make(p, p + StorageAccess::kHeader, bytes, device));
+}
+
+FARRO_NOINLINE IntrusivePtr<Storage> Storage::allocate_on_device(size_t bytes, Device device) {
   SharedCache& cache = device_cache(device.backend());
   void* data = bytes ? cache.take(round_large(bytes)) : nullptr;
   if (bytes) cache.count(static_cast<int64_t>(round_large(bytes)));
   ++cache.allocations;
   void* header = detail::pool_allocate(StorageAccess::kHeader);
-  return IntrusivePtr<Storage>(StorageAccess::make(header, data, bytes, device));
+  return IntrusivePtr<Storage>::fresh(StorageAccess::make(header, data, bytes, device));
 }
 
-IntrusivePtr<Storage> Storage::wrap(void* data, size_t bytes, Device device, std::shared_ptr<void> owner) {
+IntrusivePtr<Storage> Storage::wrap(void* data, size_t bytes, Device device,
+                                    std::shared_ptr<void> owner) {
   void* header = detail::pool_allocate(StorageAccess::kHeader);
   IntrusivePtr<Storage> storage(StorageAccess::make(header, data, bytes, device));
-  // Memory that the caller keeps alive himself gets an owner that does nothing, so that it is never freed here.
+  // Memory that the caller keeps alive himself gets an owner that does nothing, so that it is never
+  // freed here.
   if (!owner) owner = std::shared_ptr<void>(header, [](void*) {});
   StorageAccess::set_owner(storage.get(), std::move(owner));
   return storage;

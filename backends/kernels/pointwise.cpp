@@ -8,16 +8,17 @@
 namespace farro {
 namespace {
 
-/// Elements of a block.
-constexpr int64_t kGrain = 8192;
+constexpr int64_t kGrain = kPointwiseGrain;
 
 /// Calls run(out, in, n) over blocks of n contiguous elements of the compute type each.
 template <class Run>
-void run_contiguous(const PointwiseKernels& kernels, DType compute, Device device, int64_t n,
-                    void* out, const void* const* in, int inputs, const Run& run) {
+FARRO_NOINLINE void run_contiguous(const PointwiseKernels& kernels, const ArrayView& result,
+                                   int64_t n, const void* const* in, int inputs, const Run& run) {
+  DType compute = result.dtype;
+  void* out = result.data;
   auto bytes = static_cast<int64_t>(size_of(compute));
   parallel_blocks(
-      device, kernels.label, {n, kGrain, kernels.cost}, [&](int64_t begin, int64_t end) {
+      result.device, kernels.label, {n, kGrain, kernels.cost}, [&](int64_t begin, int64_t end) {
         if (begin == 0) return run(out, in, end);
         const void* shifted[kMaxBackwardOperands];
         for (int k = 0; k < inputs; ++k)
@@ -67,24 +68,21 @@ void run_elements(const PointwiseKernels& kernels, const PointwiseArrays& a, con
 
 }  // namespace
 
-void run_pointwise_contiguous(const PointwiseKernels& kernels, const void* op, DType compute,
-                              Device device, int64_t n, void* y, const void* const* x) {
-  ForwardRun run = kernels.forward[compute_index(compute)];
-  run_contiguous(kernels, compute, device, n, y, x, kernels.arity,
-                 [=](void* out, const void* const* in, int64_t count) { run(op, out, in, count); });
+void detail::run_pointwise_blocks(const PointwiseKernels& kernels, const void* op,
+                                  const ArrayView& y, int64_t n, const void* const* x) {
+  ForwardRun run = kernels.forward[compute_index(y.dtype)];
+  auto on_block = [=](void* out, const void* const* in, int64_t count) { run(op, out, in, count); };
+  run_contiguous(kernels, y, n, x, kernels.arity, on_block);
 }
 
-void run_pointwise_backward_contiguous(const PointwiseKernels& kernels, const void* op, int input,
-                                       DType compute, Device device, int64_t n, void* dx,
-                                       const void* dy, const void* const* x, const void* y) {
-  BackwardRun run = kernels.backward[compute_index(compute)];
-  const void* operands[kMaxBackwardOperands] = {};
-  for (int k = 0; k < kernels.arity; ++k) operands[k] = x[k];
-  operands[kOutputOperand] = y;
-  operands[kGradOperand] = dy;
-  run_contiguous(
-      kernels, compute, device, n, dx, operands, kMaxBackwardOperands,
-      [=](void* out, const void* const* in, int64_t count) { run(op, input, out, in, count); });
+void detail::run_pointwise_backward_blocks(const PointwiseKernels& kernels, const void* op,
+                                           int input, const ArrayView& dx, int64_t n,
+                                           const void* const* operands) {
+  BackwardRun run = kernels.backward[compute_index(dx.dtype)];
+  auto on_block = [=](void* out, const void* const* in, int64_t count) {
+    run(op, input, out, in, count);
+  };
+  run_contiguous(kernels, dx, n, operands, kMaxBackwardOperands, on_block);
 }
 
 int64_t first_zero(const ArrayView& array) {
