@@ -18,15 +18,21 @@ using farro::Tensor;
 
 constexpr int kChainLength = 200;
 
-/// A chain of multiplications, recorded, and its backward.
-std::function<void()> chain(int64_t n) {
+/// A chain of multiplications, recorded, and its backward; with a hook before and one after each node's backward if
+/// that is wanted.
+std::function<void()> chain(int64_t n, bool hooks = false) {
   farro::TensorOptions plain{.device = farro::Device("serial")};
   Tensor x = farro::ones({n}, plain), w = farro::full({n}, 1.0001, plain),
          seed = farro::ones({n}, plain);
   x.requires_grad_();
   return [=] {
     Tensor y = x;
-    for (int i = 0; i < kChainLength; ++i) y = y * w;
+    for (int i = 0; i < kChainLength; ++i) {
+      y = y * w;
+      if (!hooks) continue;
+      y.grad_fn()->register_prehook([](farro::autograd::Grads&) {});
+      y.grad_fn()->register_hook([](farro::autograd::Grads&, const farro::autograd::Grads&) {});
+    }
     y.backward(seed);
     x.set_grad({});
   };
@@ -35,6 +41,7 @@ std::function<void()> chain(int64_t n) {
 const std::map<std::string, std::function<std::function<void()>()>> cases = {
     {"chain_1", [] { return chain(1); }},
     {"chain_64", [] { return chain(64); }},
+    {"chain_hooks", [] { return chain(1, true); }},
 };
 
 }  // namespace
