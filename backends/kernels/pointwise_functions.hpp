@@ -71,7 +71,7 @@ FARRO_NOINLINE void copy_rest(T* to, const T* from, int64_t rest) {
 template <class T, size_t Count, class F>
 FARRO_INLINE void over_packs(T* out, const T* (&in)[Count], int64_t n, const F& f) {
   constexpr int64_t width = pack_size<T>;
-  int64_t rest = n % width, whole = n - rest, end = whole;
+  int64_t rest = n & (width - 1), whole = n - rest, end = whole;
   alignas(64) T packs[(Count + 1) * width];
   T* to = out;
   for (bool last = rest == 0;; last = true) {
@@ -81,7 +81,11 @@ FARRO_INLINE void over_packs(T* out, const T* (&in)[Count], int64_t n, const F& 
     to = packs + Count * width;
     end = width;
   }
-  if (rest > 0) copy_rest(out + whole, to, rest);
+  if (rest == 1) {
+    out[whole] = *to;  // scalars are common enough for this
+  } else if (rest > 1) {
+    copy_rest(out + whole, to, rest);
+  }
 }
 
 template <class Op, class T>
