@@ -87,6 +87,34 @@ TEST_CASE("hooks: an always_call hook that throws becomes a warning and is not r
   CHECK(warnings == 1);
 }
 
+TEST_CASE("hooks: always called, also when forward, a pre-hook or another hook throws", "[M11]") {
+  NoLeaks no_leaks;
+  for (int where : {0, 1, 2}) {
+    nn::Tanh act;
+    std::vector<std::string> events;
+    // Better than PyTorch: a global one with kwargs too.
+    ScopedHandle global = hooks::register_global_forward_hook(
+        [&](Module&, const Args& args, const Kwargs&, const Value& result) {
+          events.push_back("global " + std::to_string(args.size()) + (result.is_null() ? " null" : ""));
+        },
+        {.with_kwargs = true, .always_call = true});
+    if (where == 0) act.register_forward_pre_hook([] { fail<IndexError>("pre", "no"); });
+    if (where == 1) act.register_forward_pre_hook([](Module&, const Args&) { return Value("no tensor"); });
+    if (where == 2) act.register_forward_hook([] { fail<KeyError>("post", "no"); });
+    act.register_forward_hook([&] { events.emplace_back("plain"); });
+    act.register_forward_hook([&](Module&, const Args&, const Value& result) {
+      events.push_back(result.is_null() ? "always null" : "always");
+    }, {.always_call = true});
+    act.train(where != 2);  // the mode has nothing to do with it
+    if (where == 0) CHECK_THROWS_AS(act(one()), IndexError);
+    if (where == 1) CHECK_THROWS_AS(act(one()), TypeError);
+    if (where == 2) CHECK_THROWS_AS(act(one()), KeyError);
+    std::vector<std::string> expected{"global 1 null", "always null"};
+    if (where == 2) expected = {"global 1", "always"};
+    CHECK(events == expected);
+  }
+}
+
 TEST_CASE("hooks: handles outlive their module", "[M13]") {
   NoLeaks no_leaks;
   RemovableHandle handle;
