@@ -1,4 +1,5 @@
 #include <Kokkos_Core.hpp>
+#include <boost/hana/for_each.hpp>
 
 #include <memory>
 #include <string>
@@ -6,6 +7,8 @@
 #include <farro/autograd/ops/factory.hpp>
 #include <farro/autograd/ops/pointwise.hpp>
 #include <farro/backends/backend.hpp>
+#include <farro/backends/launch.hpp>
+#include <farro/backends/runtime.hpp>
 #include <farro/benchmarks/compare.hpp>
 
 namespace farro::benchmarks {
