@@ -24,6 +24,7 @@
 #include <utility>
 
 #include <farro/autograd/dual.hpp>
+#include <farro/backends/functor_pack.hpp>
 #include <farro/backends/launch.hpp>
 
 namespace farro {
@@ -125,20 +126,11 @@ FARRO_FORMULA FARRO_INLINE void differentiate(const F& f, const MapDirections& a
   }
 }
 
-#ifdef __CUDACC__
-// CUDA's compiler refuses packs in functions that are marked for the device, as a user's functor is.
-template <class T>
-using MapPack = T;
-#else
-template <class T>
-using MapPack = Pack<T>;
-#endif
-
 /// Calls body(i, load, store) for each pack of n elements, the last of which may be a part of one.
 template <class T, class Body>
 FARRO_INLINE void for_packs(int64_t n, const Body& body) {
   int64_t i = 0;
-  if constexpr (std::is_same_v<MapPack<T>, T>) {
+  if constexpr (std::is_same_v<FunctorPack<T>, T>) {
     for (; i < n; ++i) body(i, [](const T* p) { return *p; }, [](T* p, const T& v) { *p = v; });
     return;
   }
@@ -155,7 +147,7 @@ template <class F, int Arity, class T>
 void forward_run(const void* functor, void* const* y, const void* const* x, int64_t n) {
   const F& f = *static_cast<const F*>(functor);
   for_packs<T>(n, [&](int64_t i, const auto& load, const auto& store) {
-    MapPack<T> packs[Arity];
+    FunctorPack<T> packs[Arity];
     for (int k = 0; k < Arity; ++k) packs[k] = load(static_cast<const T*>(x[k]) + i);
     auto result = call(f, packs, std::make_index_sequence<static_cast<size_t>(Arity)>());
     for (size_t m = 0; m < result.size(); ++m) store(static_cast<T*>(y[m]) + i, result[m]);
@@ -166,7 +158,7 @@ template <class F, int Arity, int Outputs, class T, int N>
 void backward_run_along(const F& f, const MapDirections& along, void* const* dx, const void* const* in, int64_t n) {
   const MapDirections directions = along;
   for_packs<T>(n, [&](int64_t i, const auto& load, const auto& store) {
-    MapPack<T> packs[Arity + Outputs], result[N];
+    FunctorPack<T> packs[Arity + Outputs], result[N];
     for (int k = 0; k < Arity + Outputs; ++k) packs[k] = load(static_cast<const T*>(in[k]) + i);
     differentiate<N, Arity>(f, directions, packs, packs + Arity, result);
     for (int k = 0; k < N; ++k) store(static_cast<T*>(dx[k]) + i, result[k]);

@@ -16,7 +16,9 @@ MAY_INCLUDE = {
     "nn": BELOW_NN - {"optim", "io"},
     "distributed": BELOW_NN | {"nn"},
     "testing": BELOW_NN | {"nn"},
-    **{name: LIBRARY for name in ("examples", "benchmarks", "tests", "docs")},
+    **{name: LIBRARY for name in ("examples", "docs")},
+    # They measure and check what examples build.
+    **{name: LIBRARY | {"examples"} for name in ("benchmarks", "tests")},
 }
 MAY_INCLUDE_ALL = {"examples", "benchmarks", "tests", "docs"}
 
