@@ -7,13 +7,13 @@
 ///         ctx.keep("factor", factor);
 ///         return x * factor;
 ///       }
-///       static autograd::Grads backward(autograd::Context& ctx, const autograd::Grads& dy) {
-///         return {dy[0] * ctx.kept<double>("factor"), {}};          // one for each argument of forward
+///       static autograd::Grads backward(autograd::Context& ctx, const Tensor& dy) {
+///         return {dy * ctx.kept<double>("factor"), {}};             // one for each argument of forward
 ///       }
 ///     };
 ///     Tensor y = Scale::apply(x, 2.0);
 ///
-/// forward runs without recording and returns a Tensor, a std::vector, std::array, std::pair or std::tuple of them.
+/// backward takes the gradient of each result, or all of them as autograd::Grads. forward runs without recording and returns a Tensor, a std::vector, std::array, std::pair or std::tuple of them.
 /// backward runs as any backward: what it computes by recorded operations can be differentiated again, unless the struct
 /// says `static constexpr bool once_differentiable = true`. Typed views: ctx.view, in view_bridge.hpp.
 
@@ -132,6 +132,29 @@ constexpr std::string_view short_name() {
   return colon == name.npos ? name : name.substr(colon + 2);
 }
 
+/// The number of tensors that Derived's backward takes.
+template <class Derived, size_t N = 1>
+constexpr size_t backward_arity() {
+  constexpr bool takes = []<size_t... I>(std::index_sequence<I...>) {
+    return requires(Context& c, const Grads& g) { Derived::backward(c, g[I]...); };
+  }(std::make_index_sequence<N>());
+  static_assert(takes || N < 16, "backward takes a Context and a gradient for each result");
+  if constexpr (takes || N >= 16) return N;
+  else return backward_arity<Derived, N + 1>();
+}
+
+/// Derived's backward on a list of gradients: it takes that, or as many tensors.
+template <class Derived>
+Grads call_backward(Context& context, const Grads& grads) {
+  if constexpr (requires { Derived::backward(context, grads); }) {
+    return Derived::backward(context, grads);
+  } else {
+    return []<size_t... I>(Context& c, const Grads& g, std::index_sequence<I...>) {
+      return Derived::backward(c, g[I]...);
+    }(context, grads, std::make_index_sequence<backward_arity<Derived>()>());
+  }
+}
+
 template <class Derived>
 constexpr bool once_differentiable() {
   if constexpr (requires { Derived::once_differentiable; }) return Derived::once_differentiable;
@@ -147,7 +170,7 @@ struct Function {
   template <class... Args>
   static auto apply(const Args&... args) {
     using Result = std::remove_cvref_t<decltype(Derived::forward(std::declval<Context&>(), args...))>;
-    static constexpr detail::FunctionInfo info{detail::short_name<Derived>(), &Derived::backward,
+    static constexpr detail::FunctionInfo info{detail::short_name<Derived>(), &detail::call_backward<Derived>,
                                                detail::once_differentiable<Derived>()};
     return detail::from_list<Result>(
         detail::apply_function(info, {detail::as_argument(args)...}, [&](Context& context) {

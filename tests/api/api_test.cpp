@@ -1,9 +1,13 @@
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
 
+#include <cmath>
 #include <filesystem>
 #include <sstream>
 
 #include <farro/farro.hpp>
+#include <farro/testing/gradcheck.hpp>
+#include <support/devices.hpp>
 
 using namespace farro;
 namespace F = nn::functional;
@@ -28,6 +32,58 @@ struct Options {
 struct Scaled : nn::Module {
   FARRO_MEMBERS(Scaled)
   Tensor forward(const Tensor& x, const Options& options = {}) { return x * options.scale; }
+};
+
+const TensorOptions kVariable{.dtype = kFloat64, .requires_grad = true};
+
+struct Gaussian {
+  template <class T>
+  KOKKOS_FUNCTION T operator()(T x, T mean, T sigma) const {
+    T z = (x - mean) / sigma;
+    return math::exp(T(-0.5) * z * z);
+  }
+};
+
+/// Second differences inside, zeros at the border; transposed it is the same stencil, on what lies inside.
+template <class In, class Out, class Scalar>
+struct Apply {
+  In u;
+  Out out;
+  Scalar factor;
+  KOKKOS_FUNCTION void operator()(int i, int j) const {
+    out(i, j) = factor * (u(i - 1, j) + u(i + 1, j) + u(i, j - 1) + u(i, j + 1) - Scalar(4) * u(i, j));
+  }
+};
+
+template <class Backend>
+auto interior(const Tensor& u) {
+  return Kokkos::MDRangePolicy<typename Backend::ExecutionSpace, Kokkos::Rank<2>>(
+      {1, 1}, {static_cast<int>(u.size(0)) - 1, static_cast<int>(u.size(1)) - 1});
+}
+
+struct Stencil : autograd::Function<Stencil> {
+  static Tensor forward(autograd::Context& ctx, const Tensor& u, double h) {
+    ctx.keep("h", h);
+    return run(u, h);
+  }
+  static autograd::Grads backward(autograd::Context& ctx, const Tensor& grad) {
+    // What the border's outputs got counts for nothing; what flows to the border comes from its neighbours inside.
+    Tensor wide = zeros({grad.size(0) + 2, grad.size(1) + 2}, {.dtype = grad.dtype(), .device = grad.device()});
+    Tensor inside = grad.slice(0, 1, -1).slice(1, 1, -1);
+    copy_(wide.slice(0, 2, -2).slice(1, 2, -2), inside);
+    return {run(wide, ctx.kept<double>("h")).slice(0, 1, -1).slice(1, 1, -1), {}};
+  }
+  static Tensor run(const Tensor& u, double h) {
+    Tensor out = zeros_like(u);
+    dispatch(u, [&]<class Backend, class Scalar>() {
+      if constexpr (std::is_floating_point_v<Scalar>) {
+        auto from = u.view_as<const Scalar**, Backend>();
+        auto to = out.view_as<Scalar**, Backend>();
+        Kokkos::parallel_for("stencil", interior<Backend>(u), Apply<decltype(from), decltype(to), Scalar>{from, to, static_cast<Scalar>(1 / (h * h))});
+      }
+    });
+    return out;
+  }
 };
 
 }  // namespace
@@ -123,4 +179,37 @@ TEST_CASE("api: modes and derivatives") {
   auto grads = grad({net(x).sum()}, net.parameters(), {.create_graph = true, .allow_unused = true});
   CHECK(grads.size() == net.parameters().size());
   CHECK(grads[0].requires_grad());
+}
+
+TEST_CASE("api: scopes, derivatives and checkpoints") {
+  Tensor x = randn({4}, {.dtype = kFloat64, .requires_grad = true}), v = ones({4}, {.dtype = kFloat64});
+  auto f = [](const Tensor& t) { return (t * t * t).sum(); };
+  auto [y, dy] = jvp(f, {x}, {v});
+  Tensor h = hessian(f, x);
+  CHECK(h.sizes() == Dims{4, 4});
+  CHECK(std::abs(dy.item() - (x * x).sum().item() * 3) < 1e-12);
+  Tensor z = checkpoint([](const Tensor& t) { return exp(t) * t; }, x);
+  z.sum().backward();
+  CHECK(x.grad().defined());
+  InferenceMode fast;
+  AnomalyMode watch;
+  SavedTensors pack([](const Tensor& t) { return t; }, [](const Tensor& t) { return t; });
+  CHECK_FALSE((x * x).requires_grad());
+}
+
+TEST_CASE("api: a formula of one's own", "[A23]") {
+  Tensor x = randn({5}, kVariable), mean = zeros({}, kVariable), sigma = ones({1}, kVariable);
+  Tensor p = map(Gaussian{}, x, mean, sigma);
+  Tensor q = map([](auto a, auto b) { return a * math::tanh(b); }, x, sigma);
+  (p * q).sum().backward();
+  CHECK(sigma.grad().sizes() == Dims{1});
+  REQUIRE_THAT([](const auto& in) { return map(Gaussian{}, in[0], in[1], in[2]); },
+               farro::testing::PassesGradcheck({x, mean, sigma}));
+}
+
+TEST_CASE("api: a kernel of one's own, and that its adjoint is right", "[A22]") {
+  for (Device device : test::host_devices()) {
+    Tensor u = randn({5, 6}, {.dtype = kFloat64, .device = device, .requires_grad = true});
+    REQUIRE_THAT([](const auto& in) { return Stencil::apply(in[0], 0.1); }, farro::testing::PassesGradcheck({u}));
+  }
 }

@@ -132,7 +132,13 @@ struct SavesResult : Function<SavesResult> {
 
 struct Identity : Function<Identity> {
   static Tensor forward(Context&, const Tensor& x) { return x; }
-  static Grads backward(Context&, const Grads& dy) { return {dy[0]}; }
+  static Grads backward(Context&, const Tensor& dy) { return {dy}; }
+};
+
+/// Its backward takes the gradients one by one.
+struct SumAndDifference : Function<SumAndDifference> {
+  static std::pair<Tensor, Tensor> forward(Context&, const Tensor& x, const Tensor& y) { return {x + y, x - y}; }
+  static Grads backward(Context&, const Tensor& ds, const Tensor& dd) { return {ds + dd, ds - dd}; }
 };
 
 Tensor variable(const Dims& sizes, uint64_t seed = 1) {
@@ -153,6 +159,7 @@ TEST_CASE("a custom function has its gradient and, by recorded operations, its d
   CHECK_FALSE(f({in[0].detach(), in[1].detach()}).requires_grad());
   f({in[0], in[1].detach()}).sum().backward();
   CHECK(in[0].grad().defined());
+  CHECK(gradcheck([](const Inputs& x) { return SumAndDifference::apply(x[0], x[1]); }, in));
 }
 
 TEST_CASE("a custom function runs a Kokkos kernel on tensors of every backend and layout", "[A22]") {
