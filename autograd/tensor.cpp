@@ -37,14 +37,17 @@ void TensorImpl::unlink() {
   if (meta->base.defined()) autograd::forget_view(this);
 }
 
-void AutogradMetaPtr::drop(AutogradMeta* meta) { delete meta; }
+void AutogradMetaPtr::drop(AutogradMeta* meta) {
+  meta->~AutogradMeta();
+  detail::pool_free(meta, sizeof(AutogradMeta));
+}
 
 AutogradMeta& AutogradMetaPtr::make() {
   AutogradMeta* meta = operator->();
   if (FARRO_LIKELY(meta)) return *meta;
-  auto fresh = std::make_unique<AutogradMeta>();
-  if (meta_.compare_exchange_strong(meta, fresh.get(), std::memory_order_acq_rel))
-    meta = fresh.release();
+  auto* fresh = new (detail::pool_allocate(sizeof(AutogradMeta))) AutogradMeta;
+  if (meta_.compare_exchange_strong(meta, fresh, std::memory_order_acq_rel)) return *fresh;
+  drop(fresh);
   return *meta;
 }
 

@@ -10,6 +10,7 @@
 #include <farro/autograd/ops/pointwise.hpp>
 #include <farro/backends/memory.hpp>
 #include <farro/backends/one_thread.hpp>
+#include <farro/backends/runtime.hpp>
 #include <farro/benchmarks/compare.hpp>
 #include <farro/benchmarks/torch.hpp>
 #include <farro/io/data_loader.hpp>
