@@ -47,7 +47,7 @@ FARRO_COLD Tensor recorded_backward(const void* parameters, int input, const Ten
 }
 
 template <class Op>
-constexpr Op kExample{};
+inline constexpr Op kExample{};  // without inline, gcc 12 with AddressSanitizer makes objects that do not link
 
 template <class Op>
 constexpr PointwiseEntry make_entry() {
