@@ -71,7 +71,8 @@ class QueueLoan {
   std::unique_ptr<ReadyQueue> queue_;
 };
 
-FARRO_NOINLINE void add_into(Tensor& slot, Tensor&& grad) {
+/// Takes the gradient by value: the caller forgets where it stood without destroying it.
+FARRO_NOINLINE void add_into(Tensor& slot, Tensor grad) {
   if (grad_mode_enabled()) {
     slot = slot + grad;
   } else if (is_exclusive(slot)) {
