@@ -36,17 +36,19 @@ void measure_baseline() {
   int threads[2] = {1, omp_get_max_threads()};
   for (int t = 0; t < 2; ++t) {
     measured.stream_bytes_per_second[t] = triad(threads[t]);
-    fmt::print(stderr, "STREAM triad  {} {}  {:6.1f} GB/s\n", threads[t], threads[t] == 1 ? "thread " : "threads",
-               measured.stream_bytes_per_second[t] * 1e-9);
+    fmt::print(stderr, "STREAM triad  {} {}  {:6.1f} GB/s\n", threads[t],
+               threads[t] == 1 ? "thread " : "threads", measured.stream_bytes_per_second[t] * 1e-9);
   }
   constexpr int64_t n = 1024;
   for (int precision = 0; precision < 2; ++precision) {
     for (int t = 0; t < 2; ++t) {
       double best = 1e30;
-      for (const Job& job : raw_gemm_jobs(n, precision == 1, threads[t])) best = std::min(best, best_seconds(job));
+      for (const Job& job : raw_gemm_jobs(n, precision == 1, threads[t]))
+        best = std::min(best, best_seconds(job));
       measured.gemm_flops_per_second[precision][t] = 2.0 * n * n * n / best;
-      fmt::print(stderr, "{}gemm {}    {} {}  {:6.1f} GFLOP/s\n", precision ? 'd' : 's', n, threads[t],
-                 threads[t] == 1 ? "thread " : "threads", measured.gemm_flops_per_second[precision][t] * 1e-9);
+      fmt::print(stderr, "{}gemm {}    {} {}  {:6.1f} GFLOP/s\n", precision ? 'd' : 's', n,
+                 threads[t], threads[t] == 1 ? "thread " : "threads",
+                 measured.gemm_flops_per_second[precision][t] * 1e-9);
     }
   }
 }

@@ -10,7 +10,8 @@ namespace farro::benchmarks {
 namespace {
 
 constexpr int kPairs = 15;
-constexpr double kSampleSeconds = 1e-3;  // a sample repeats the job until it lasts at least this long
+constexpr double kSampleSeconds =
+    1e-3;  // a sample repeats the job until it lasts at least this long
 
 double seconds_of(const Job& job, int64_t repeats) {
   auto start = std::chrono::steady_clock::now();
@@ -24,7 +25,8 @@ int64_t repeats_for(const Job& job) {
   for (;;) {
     double seconds = seconds_of(job, repeats);
     if (seconds >= kSampleSeconds) return repeats;
-    repeats = std::max(2 * repeats, static_cast<int64_t>(static_cast<double>(repeats) * kSampleSeconds / std::max(seconds, 1e-9)));
+    repeats = std::max(2 * repeats, static_cast<int64_t>(static_cast<double>(repeats) *
+                                                         kSampleSeconds / std::max(seconds, 1e-9)));
   }
 }
 
@@ -39,11 +41,13 @@ double median(std::vector<double> values) {
 double best_seconds(const Job& job, int tries) {
   int64_t repeats = repeats_for(job);
   double best = 1e30;
-  for (int i = 0; i < tries; ++i) best = std::min(best, seconds_of(job, repeats) / static_cast<double>(repeats));
+  for (int i = 0; i < tries; ++i)
+    best = std::min(best, seconds_of(job, repeats) / static_cast<double>(repeats));
   return best;
 }
 
-void compare(benchmark::State& state, const Job& ours, const Job& reference, Work work, int threads) {
+void compare(benchmark::State& state, const Job& ours, const Job& reference, Work work,
+             int threads) {
   int64_t our_repeats = repeats_for(ours);
   int64_t reference_repeats = reference ? repeats_for(reference) : 0;
   std::vector<double> ours_seconds, reference_seconds, ratios;
@@ -76,10 +80,14 @@ void compare(benchmark::State& state, const Job& ours, const Job& reference, Wor
 }
 
 void add_row(const std::string& name, std::function<Jobs()> prepare) {
-  benchmark::RegisterBenchmark(name.c_str(), [prepare = std::move(prepare)](benchmark::State& state) {
-    Jobs jobs = prepare();
-    compare(state, jobs.ours, jobs.reference, jobs.work, jobs.threads);
-  })->Iterations(kPairs)->UseManualTime()->Unit(benchmark::kNanosecond);
+  benchmark::RegisterBenchmark(name.c_str(),
+                               [prepare = std::move(prepare)](benchmark::State& state) {
+                                 Jobs jobs = prepare();
+                                 compare(state, jobs.ours, jobs.reference, jobs.work, jobs.threads);
+                               })
+      ->Iterations(kPairs)
+      ->UseManualTime()
+      ->Unit(benchmark::kNanosecond);
 }
 
 }  // namespace farro::benchmarks

@@ -13,8 +13,8 @@
 #include <farro/backends/runtime.hpp>
 #include <farro/benchmarks/compare.hpp>
 #include <farro/benchmarks/torch.hpp>
-#include <farro/io/data_loader.hpp>
 #include <farro/examples/train_fashion_mnist/network.hpp>
+#include <farro/io/data_loader.hpp>
 #include <farro/nn/nn.hpp>
 #include <farro/optim/adam.hpp>
 

@@ -21,7 +21,8 @@ void add_context() {
   }
   const char* tunables = std::getenv("GLIBC_TUNABLES");
   benchmark::AddCustomContext("GLIBC_TUNABLES", tunables ? tunables : "");
-  benchmark::AddCustomContext("libtorch", farro::benchmarks::torch_reference::available() ? "yes" : "not built in");
+  benchmark::AddCustomContext(
+      "libtorch", farro::benchmarks::torch_reference::available() ? "yes" : "not built in");
   const auto& base = farro::benchmarks::baseline();
   for (int t = 0; t < 2; ++t) {
     const char* suffix = t ? " all threads" : " 1 thread";

@@ -11,7 +11,8 @@
 #include <farro/benchmarks/compare.hpp>
 #include <farro/benchmarks/torch.hpp>
 
-/// P6 to P8: a user's formula as one kernel, against LibTorch's composition and against a hand-written Kokkos kernel.
+/// P6 to P8: a user's formula as one kernel, against LibTorch's composition and against a
+/// hand-written Kokkos kernel.
 namespace farro::benchmarks {
 namespace {
 
@@ -27,7 +28,9 @@ struct Gate {
 Jobs forward(int64_t n) {
   Tensor x = randn({n}, kSerial), w = randn({n}, kSerial), b = randn({n}, kSerial);
   auto bytes = static_cast<double>(4 * n * static_cast<int64_t>(sizeof(float)));
-  return {[=] { benchmark::DoNotOptimize(map(Gate{}, x, w, b)); }, torch_reference::gate(n, false), {.bytes = bytes}};
+  return {[=] { benchmark::DoNotOptimize(map(Gate{}, x, w, b)); },
+          torch_reference::gate(n, false),
+          {.bytes = bytes}};
 }
 
 Jobs forward_backward(int64_t n) {
@@ -53,18 +56,25 @@ Jobs against_kokkos(int64_t n) {
   using Execution = typename Backend::ExecutionSpace;
   using View = typename HandWritten<Execution>::View;
   Device device = Device::of(Backend::id);
-  Tensor inputs[3] = {randn({n}, {.device = device}), randn({n}, {.device = device}), randn({n}, {.device = device})};
+  Tensor inputs[3] = {randn({n}, {.device = device}), randn({n}, {.device = device}),
+                      randn({n}, {.device = device})};
   auto length = static_cast<size_t>(n);
-  HandWritten<Execution> functor{View("y", length), View("x", length), View("w", length), View("b", length)};
+  HandWritten<Execution> functor{View("y", length), View("x", length), View("w", length),
+                                 View("b", length)};
   View* views[3] = {&functor.x, &functor.w, &functor.b};
   for (size_t k = 0; k < 3; ++k) std::copy_n(inputs[k].data<float>(), n, views[k]->data());
   Job reference = [functor, n] {
-    Kokkos::parallel_for("hand-written", Kokkos::RangePolicy<Execution, Kokkos::IndexType<int64_t>>(0, n), functor);
+    Kokkos::parallel_for("hand-written",
+                         Kokkos::RangePolicy<Execution, Kokkos::IndexType<int64_t>>(0, n), functor);
     Execution().fence();
   };
   auto bytes = static_cast<double>(4 * n * static_cast<int64_t>(sizeof(float)));
-  return {[x = inputs[0], w = inputs[1], b = inputs[2]] { benchmark::DoNotOptimize(map(Gate{}, x, w, b)); }, reference,
-          {.bytes = bytes}, concurrency(device)};
+  return {[x = inputs[0], w = inputs[1], b = inputs[2]] {
+            benchmark::DoNotOptimize(map(Gate{}, x, w, b));
+          },
+          reference,
+          {.bytes = bytes},
+          concurrency(device)};
 }
 
 const bool registered = [] {
@@ -75,7 +85,8 @@ const bool registered = [] {
     boost::hana::for_each(kBackends, [&](auto type) {
       using Backend = typename decltype(type)::type;
       if constexpr (is_host_backend<Backend>) {
-        add_row("P8/map/forward/" + std::string(Backend::name) + "/f32/" + size, [=] { return against_kokkos<Backend>(n); });
+        add_row("P8/map/forward/" + std::string(Backend::name) + "/f32/" + size,
+                [=] { return against_kokkos<Backend>(n); });
       }
     });
   }

@@ -19,8 +19,7 @@ std::vector<Job> jobs_for(int64_t n, int threads) {
   T *a = memory->as<T>(), *b = a + stride, *c = b + stride;
   std::fill_n(a, 3 * stride, T(0.5));
   int side = static_cast<int>(n);
-  blas::Gemm<T> gemm{side, side, side, T(1), a, side, false, b, side, false,
-                     T(0), c, side};
+  blas::Gemm<T> gemm{side, side, side, T(1), a, side, false, b, side, false, T(0), c, side};
   auto on = [threads](auto call) -> Job {
     if (threads > 1) return call;
     return [call] {

@@ -32,21 +32,29 @@ Jobs sum_against_loop(int64_t n) {
 
 Jobs sum_against_torch(int64_t n) {
   Tensor x = ones({n}, kSerial);
-  return {[x] { benchmark::DoNotOptimize(sum(x)); }, torch_reference::sum(n), {.bytes = static_cast<double>(n) * sizeof(float)}};
+  return {[x] { benchmark::DoNotOptimize(sum(x)); },
+          torch_reference::sum(n),
+          {.bytes = static_cast<double>(n) * sizeof(float)}};
 }
 
 Jobs uniform_against_torch(int64_t n) {
-  return {[n] { benchmark::DoNotOptimize(rand({n}, kSerial)); }, torch_reference::uniform(n), {.items = static_cast<double>(n)}};
+  return {[n] { benchmark::DoNotOptimize(rand({n}, kSerial)); },
+          torch_reference::uniform(n),
+          {.items = static_cast<double>(n)}};
 }
 
 /// A sum over rows or columns of a square, or of its transpose.
 Jobs sum_along(int64_t n, int64_t dim, bool transposed) {
   Tensor x = ones({n, n}, kSerial), view = transposed ? x.t() : x;
-  return {[view, dim] { benchmark::DoNotOptimize(sum(view, {dim})); }, {}, {.bytes = static_cast<double>(n * n) * sizeof(float)}};
+  return {[view, dim] { benchmark::DoNotOptimize(sum(view, {dim})); },
+          {},
+          {.bytes = static_cast<double>(n * n) * sizeof(float)}};
 }
 
 Jobs normal(int64_t n) {
-  return {[n] { benchmark::DoNotOptimize(randn({n}, kSerial)); }, {}, {.items = static_cast<double>(n)}};
+  return {[n] { benchmark::DoNotOptimize(randn({n}, kSerial)); },
+          {},
+          {.items = static_cast<double>(n)}};
 }
 
 const bool registered = [] {

@@ -12,7 +12,8 @@ namespace {
 
 const auto kGrad = torch::TensorOptions().requires_grad(true);
 
-/// Runs forward and backward of `loss` against a gradient of its output's shape, from cleared gradients.
+/// Runs forward and backward of `loss` against a gradient of its output's shape, from cleared
+/// gradients.
 template <class Forward>
 Job forward_backward(std::vector<torch::Tensor> leaves, Forward forward) {
   torch::Tensor grad = torch::ones_like(forward());
@@ -66,12 +67,14 @@ Job batch_norm(int64_t batch, int64_t channels, int64_t size) {
   torch::Tensor x = torch::randn({batch, channels, size, size}, kGrad);
   torch::Tensor w = torch::ones({channels}, kGrad), b = torch::zeros({channels}, kGrad);
   torch::Tensor mean = torch::zeros({channels}), var = torch::ones({channels});
-  return forward_backward({x, w, b}, [=] { return torch::batch_norm(x, w, b, mean, var, true, 0.1, 1e-5, false); });
+  return forward_backward(
+      {x, w, b}, [=] { return torch::batch_norm(x, w, b, mean, var, true, 0.1, 1e-5, false); });
 }
 
 Job gate(int64_t n, bool with_backward) {
   auto options = torch::TensorOptions().requires_grad(with_backward);
-  torch::Tensor x = torch::randn({n}, options), w = torch::randn({n}, options), b = torch::randn({n}, options);
+  torch::Tensor x = torch::randn({n}, options), w = torch::randn({n}, options),
+                b = torch::randn({n}, options);
   auto forward = [=] { return torch::tanh(x * w + b) * torch::sigmoid(x) + x; };
   if (with_backward) return forward_backward({x, w, b}, forward);
   return [=] {
@@ -93,7 +96,8 @@ Job uniform(int64_t n) {
 Job adam(int64_t n) {
   torch::Tensor p = torch::ones({n}, kGrad);
   p.mutable_grad() = torch::full({n}, 1e-3);
-  auto optimizer = std::make_shared<torch::optim::Adam>(std::vector<torch::Tensor>{p}, torch::optim::AdamOptions(1e-3));
+  auto optimizer = std::make_shared<torch::optim::Adam>(std::vector<torch::Tensor>{p},
+                                                        torch::optim::AdamOptions(1e-3));
   return [=] { optimizer->step(); };
 }
 
@@ -105,8 +109,10 @@ struct FashionNet : torch::nn::Module {
   torch::nn::Dropout dropout{nullptr};
 
   FashionNet() {
-    conv1 = register_module("conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(1, 32, 3).padding(1)));
-    conv2 = register_module("conv2", torch::nn::Conv2d(torch::nn::Conv2dOptions(32, 64, 3).padding(1)));
+    conv1 =
+        register_module("conv1", torch::nn::Conv2d(torch::nn::Conv2dOptions(1, 32, 3).padding(1)));
+    conv2 =
+        register_module("conv2", torch::nn::Conv2d(torch::nn::Conv2dOptions(32, 64, 3).padding(1)));
     fc1 = register_module("fc1", torch::nn::Linear(64 * 7 * 7, 128));
     fc2 = register_module("fc2", torch::nn::Linear(128, 10));
     dropout = register_module("dropout", torch::nn::Dropout(0.25));
@@ -120,9 +126,11 @@ struct FashionNet : torch::nn::Module {
 
 }  // namespace
 
-Job fashion_mnist_epoch(const float* images, const int64_t* labels, int64_t count, int64_t batch, int threads) {
+Job fashion_mnist_epoch(const float* images, const int64_t* labels, int64_t count, int64_t batch,
+                        int threads) {
   auto net = std::make_shared<FashionNet>();
-  auto optimizer = std::make_shared<torch::optim::Adam>(net->parameters(), torch::optim::AdamOptions(1e-3));
+  auto optimizer =
+      std::make_shared<torch::optim::Adam>(net->parameters(), torch::optim::AdamOptions(1e-3));
   torch::Tensor x = torch::from_blob(const_cast<float*>(images), {count, 1, 28, 28}).clone();
   torch::Tensor y = torch::from_blob(const_cast<int64_t*>(labels), {count}, torch::kInt64).clone();
   return [=] {
@@ -131,7 +139,9 @@ Job fashion_mnist_epoch(const float* images, const int64_t* labels, int64_t coun
     for (int64_t at = 0; at < count; at += batch) {
       torch::Tensor index = order.slice(0, at, std::min(at + batch, count));
       optimizer->zero_grad();
-      torch::nn::functional::cross_entropy(net->forward(x.index_select(0, index)), y.index_select(0, index)).backward();
+      torch::nn::functional::cross_entropy(net->forward(x.index_select(0, index)),
+                                           y.index_select(0, index))
+          .backward();
       optimizer->step();
     }
     set_threads(1);

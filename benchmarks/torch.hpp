@@ -4,8 +4,8 @@
 
 #include <farro/benchmarks/compare.hpp>
 
-/// The same work done by LibTorch, for the reference column. Every function gives an empty job where Farro was built
-/// without it.
+/// The same work done by LibTorch, for the reference column. Every function gives an empty job
+/// where Farro was built without it.
 namespace farro::benchmarks::torch_reference {
 
 bool available();
@@ -18,7 +18,8 @@ Job chain(int64_t n, int length);
 Job add(int64_t n);
 /// 2-d convolution, padding 1 for a 3×3 kernel, all three passes (the input requires grad).
 Job conv2d(int64_t batch, int64_t in, int64_t out, int64_t size, int64_t kernel);
-/// Forward and backward over [rows, columns] (layer norm, softmax) or [batch, channels, size, size].
+/// Forward and backward over [rows, columns] (layer norm, softmax) or [batch, channels, size,
+/// size].
 Job layer_norm(int64_t rows, int64_t columns);
 Job softmax(int64_t rows, int64_t columns);
 Job batch_norm(int64_t batch, int64_t channels, int64_t size);
@@ -28,8 +29,9 @@ Job sum(int64_t n);
 Job uniform(int64_t n);
 /// One step of Adam over n float32 parameters with fixed gradients.
 Job adam(int64_t n);
-/// One training epoch (Adam, cross entropy) of the Fashion-MNIST example's network over `count` images of 28×28 that
-/// are already normalised, in batches, on `threads` threads.
-Job fashion_mnist_epoch(const float* images, const int64_t* labels, int64_t count, int64_t batch, int threads);
+/// One training epoch (Adam, cross entropy) of the Fashion-MNIST example's network over `count`
+/// images of 28×28 that are already normalised, in batches, on `threads` threads.
+Job fashion_mnist_epoch(const float* images, const int64_t* labels, int64_t count, int64_t batch,
+                        int threads);
 
 }  // namespace farro::benchmarks::torch_reference

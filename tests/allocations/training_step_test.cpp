@@ -67,8 +67,9 @@ Counts steady_steps(Device device) {
           after.faults - before.faults};
 }
 
-/// A step asks the system for no memory and touches no new page. What is left are small blocks of malloc's own lists:
-/// some of Farro's bookkeeping, and what oneDNN makes for each call; `limit` keeps them from growing.
+/// A step asks the system for no memory and touches no new page. What is left are small blocks of
+/// malloc's own lists: some of Farro's bookkeeping, and what oneDNN makes for each call; `limit`
+/// keeps them from growing.
 template <class Network>
 void check_steady_steps(int64_t limit) {
   if (testing::allocation_count() < 0)
