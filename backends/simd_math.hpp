@@ -15,10 +15,17 @@
 
 namespace farro::simd {
 
+// Without optimization gcc's AVX-512 blends are macros, in which xsimd 8.1's selection of integers does not compile.
+#ifdef __OPTIMIZE__
+#define FARRO_OPTIMIZED(f) [](const auto& v) { return xsimd::f(v); }
+#else
+#define FARRO_OPTIMIZED(f) [](const auto& v) { return per_lane([](auto lane) { return scalar::f(lane); }, v); }
+#endif
+
 #define FARRO_FROM_XSIMD(f)      \
   template <PackType P>          \
   FARRO_INLINE P f(const P& x) { \
-    return xsimd::f(x);          \
+    return FARRO_OPTIMIZED(f)(x); \
   }
 #if defined(__SSE2__) && !defined(__SSE4_1__)
 // xsimd rounds through integers then, which loses the sign of 0.
@@ -77,16 +84,16 @@ FARRO_INLINE P logarithm(const P& x, typename P::value_type step, const F& f) {
 
 template <PackType P>
 FARRO_INLINE P log2(const P& x) {
-  return logarithm(x, -54, [](const P& v) { return xsimd::log2(v); });
+  return logarithm(x, -54, FARRO_OPTIMIZED(log2));
 }
 template <PackType P>
 FARRO_INLINE P log10(const P& x) {
-  return logarithm(x, -16.255619765854984542, [](const P& v) { return xsimd::log10(v); });
+  return logarithm(x, -16.255619765854984542, FARRO_OPTIMIZED(log10));
 }
 template <PackType P>
 FARRO_INLINE P acosh(const P& x) {
   using T = typename P::value_type;
-  return xsimd::select(x < P(T(1)), P(std::numeric_limits<T>::quiet_NaN()), xsimd::acosh(x));
+  return xsimd::select(x < P(T(1)), P(std::numeric_limits<T>::quiet_NaN()), FARRO_OPTIMIZED(acosh)(x));
 }
 
 template <PackType P>
@@ -110,5 +117,6 @@ FARRO_INLINE P round(const P& x) {
 #undef FARRO_ROUNDING
 #undef FARRO_PER_LANE
 #undef FARRO_PER_LANE2
+#undef FARRO_OPTIMIZED
 
 }  // namespace farro::simd
