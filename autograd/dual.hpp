@@ -19,6 +19,7 @@ struct Dual {
 
   FARRO_FORMULA Dual() : Dual(T(0)) {}
   FARRO_FORMULA Dual(const T& v) : value(v) {
+#pragma GCC unroll 8
     for (T& p : partial) p = T(0);
   }
   template <class Number>
@@ -38,6 +39,7 @@ template <class Op, class T, int N>
 FARRO_FORMULA FARRO_INLINE Dual<T, N> chain(const Op& op, const Dual<T, N>& x) {
   Dual<T, N> y;
   y.value = op.forward(x.value);
+#pragma GCC unroll 8
   for (int k = 0; k < N; ++k) {
     y.partial[k] = chain_term(x.partial[k], op.template backward<0, T>(x.partial[k], x.value, y.value));
   }
@@ -48,6 +50,7 @@ template <class Op, class T, int N>
 FARRO_FORMULA FARRO_INLINE Dual<T, N> chain(const Op& op, const Dual<T, N>& x, const Dual<T, N>& z) {
   Dual<T, N> y;
   y.value = op.forward(x.value, z.value);
+#pragma GCC unroll 8
   for (int k = 0; k < N; ++k) {
     T along_x = op.template backward<0, T>(x.partial[k], x.value, z.value, y.value);
     T along_z = op.template backward<1, T>(z.partial[k], x.value, z.value, y.value);
@@ -117,6 +120,7 @@ FARRO_FORMULA FARRO_INLINE DualOf<A, B> select(const Condition& condition, const
   using D = DualOf<A, B>;
   D x(a), z(b), y;
   y.value = select(condition, x.value, z.value);
+#pragma GCC unroll 8
   for (int k = 0; k < static_cast<int>(sizeof(x.partial) / sizeof(x.partial[0])); ++k) {
     y.partial[k] = select(condition, x.partial[k], z.partial[k]);
   }

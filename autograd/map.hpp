@@ -107,8 +107,11 @@ FARRO_FORMULA FARRO_INLINE auto call(const F& f, const V* x, std::index_sequence
 /// The inputs as duals, each with a 1 in the direction that is its own.
 template <int N, class P, int Arity>
 FARRO_FORMULA FARRO_INLINE void seed(const MapDirections& along, const P* x, Dual<P, N> (&duals)[Arity]) {
+#pragma GCC unroll 8
   for (int i = 0; i < Arity; ++i) duals[i] = Dual<P, N>(x[i]);
+#pragma GCC unroll 8
   for (int i = 0; i < Arity; ++i) {
+#pragma GCC unroll 8
     for (int k = 0; k < N; ++k) duals[i].partial[k] = along.input[k] == i ? P(1) : P(0);
   }
 }
@@ -119,8 +122,10 @@ FARRO_FORMULA FARRO_INLINE void differentiate(const F& f, const MapDirections& a
   Dual<P, N> duals[Arity];
   seed<N, P, Arity>(along, x, duals);
   auto y = call(f, duals, std::make_index_sequence<static_cast<size_t>(Arity)>());
+#pragma GCC unroll 8
   for (int k = 0; k < N; ++k) {
     P sum = dy[0] * y[0].partial[k];
+#pragma GCC unroll 8
     for (size_t m = 1; m < y.size(); ++m) sum = sum + dy[m] * y[m].partial[k];
     dx[k] = sum;
   }
@@ -148,8 +153,10 @@ void forward_run(const void* functor, void* const* y, const void* const* x, int6
   const F& f = *static_cast<const F*>(functor);
   for_packs<T>(n, [&](int64_t i, const auto& load, const auto& store) {
     FunctorPack<T> packs[Arity];
+#pragma GCC unroll 8
     for (int k = 0; k < Arity; ++k) packs[k] = load(static_cast<const T*>(x[k]) + i);
     auto result = call(f, packs, std::make_index_sequence<static_cast<size_t>(Arity)>());
+#pragma GCC unroll 8
     for (size_t m = 0; m < result.size(); ++m) store(static_cast<T*>(y[m]) + i, result[m]);
   });
 }
@@ -159,8 +166,10 @@ void backward_run_along(const F& f, const MapDirections& along, void* const* dx,
   const MapDirections directions = along;
   for_packs<T>(n, [&](int64_t i, const auto& load, const auto& store) {
     FunctorPack<T> packs[Arity + Outputs], result[N];
+#pragma GCC unroll 8
     for (int k = 0; k < Arity + Outputs; ++k) packs[k] = load(static_cast<const T*>(in[k]) + i);
     differentiate<N, Arity>(f, directions, packs, packs + Arity, result);
+#pragma GCC unroll 8
     for (int k = 0; k < N; ++k) store(static_cast<T*>(dx[k]) + i, result[k]);
   });
 }
@@ -191,8 +200,10 @@ struct ForwardElement {
 
   FARRO_FUNCTION void operator()(int64_t i) const {
     T x[Arity];
+#pragma GCC unroll 8
     for (size_t k = 0; k < Arity; ++k) x[k] = in[k].template load<T>(i);
     auto y = call(f, x, std::make_index_sequence<static_cast<size_t>(Arity)>());
+#pragma GCC unroll 8
     for (size_t m = 0; m < Outputs; ++m) kernels::store_as(out[m].data, out[m].dtype, out[m].walk.offset(i), y[m]);
   }
 };
@@ -206,8 +217,10 @@ struct BackwardElement {
 
   FARRO_FUNCTION void operator()(int64_t i) const {
     T x[Arity + Outputs], dx[N];
+#pragma GCC unroll 8
     for (size_t k = 0; k < Arity + Outputs; ++k) x[k] = in[k].template load<T>(i);
     differentiate<N, Arity>(f, along, x, x + Arity, dx);
+#pragma GCC unroll 8
     for (size_t k = 0; k < N; ++k) kernels::store_as(out[k].data, out[k].dtype, out[k].walk.offset(i), dx[k]);
   }
 };
