@@ -131,6 +131,28 @@ void check_like(const char* operation, const char* what, size_t number, const Te
                    given.device().str());
 }
 
+/// The gradient of each input; zeros where it has none. Outputs without history count for nothing.
+std::vector<Tensor> gradients_of(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs, GradOptions options,
+                                 const std::vector<Tensor>& grad_outputs = {}) {
+  std::vector<Tensor> ends, grads, wanted;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].requires_grad()) continue;
+    ends.push_back(outputs[i]);
+    grads.push_back(grad_outputs.empty() ? Tensor() : grad_outputs[i]);
+  }
+  std::ranges::copy_if(inputs, std::back_inserter(wanted), [](const Tensor& t) { return t.requires_grad(); });
+  options.allow_unused = true;
+  std::vector<Tensor> found(wanted.size());
+  if (!ends.empty() && !wanted.empty()) found = grad(ends, wanted, options, grads);
+  std::vector<Tensor> result;
+  auto next = found.begin();
+  for (const Tensor& input : inputs) {
+    Tensor g = input.requires_grad() ? *next++ : Tensor();
+    result.push_back(g.defined() ? g : zeros_like(input).detach());
+  }
+  return result;
+}
+
 Tensor finished(const Tensor& t, bool create_graph) { return create_graph ? t : t.detach(); }
 
 }  // namespace
@@ -177,31 +199,13 @@ TensorLists jvp(const TensorFunction& f, const std::vector<Tensor>& inputs,
 TensorLists vjp(const TensorFunction& f, const std::vector<Tensor>& inputs,
                 const std::vector<Tensor>& grad_outputs, DerivativeOptions options) {
   EnableGrad guard;
-  std::vector<Tensor> x = fresh(inputs, options.create_graph), y = f(x), wanted, outputs, grads;
+  std::vector<Tensor> x = fresh(inputs, options.create_graph), y = f(x);
   if (!grad_outputs.empty() && grad_outputs.size() != y.size()) {
-    fail<ValueError>("vjp", "expected a gradient for each of {} outputs, got {}", y.size(),
-                     grad_outputs.size());
+    fail<ValueError>("vjp", "expected a gradient for each of {} outputs, got {}", y.size(), grad_outputs.size());
   }
-  for (size_t i = 0; i < y.size(); ++i) {
-    Tensor given = grad_outputs.empty() ? Tensor() : grad_outputs[i];
-    check_like("vjp", "gradient", i, given, y[i]);
-    if (!y[i].requires_grad()) continue;
-    outputs.push_back(y[i]);
-    grads.push_back(given);
-  }
-  std::ranges::copy_if(x, std::back_inserter(wanted),
-                       [](const Tensor& t) { return t.requires_grad(); });
-  std::vector<Tensor> found(wanted.size());
-  if (!outputs.empty() && !wanted.empty()) {
-    found =
-        grad(outputs, wanted, {.create_graph = options.create_graph, .allow_unused = true}, grads);
-  }
+  for (size_t i = 0; i < grad_outputs.size(); ++i) check_like("vjp", "gradient", i, grad_outputs[i], y[i]);
   TensorLists result;
-  auto next = found.begin();
-  for (const Tensor& input : x) {
-    Tensor g = input.requires_grad() ? *next++ : Tensor();
-    result.second.push_back(g.defined() ? g : zeros_like(input).detach());
-  }
+  result.second = gradients_of(y, x, {.create_graph = options.create_graph}, grad_outputs);
   for (const Tensor& output : y) result.first.push_back(finished(output, options.create_graph));
   return result;
 }
@@ -267,18 +271,8 @@ std::vector<std::vector<Tensor>> jacobian_by_rows(const TensorFunction& f,
   for (const Tensor& output : y) {
     std::vector<std::vector<Tensor>> rows(x.size());
     for (int64_t k = 0; k < output.numel(); ++k) {
-      std::vector<Tensor> found(wanted.size());
-      if (output.requires_grad() && !wanted.empty()) {
-        found = grad({output}, wanted,
-                     {.retain_graph = true, .create_graph = create_graph, .allow_unused = true},
-                     {one_hot(output, k)});
-      }
-      auto next = found.begin();
-      for (size_t i = 0; i < x.size(); ++i) {
-        Tensor row = x[i].requires_grad() ? *next++ : Tensor();
-        rows[i].push_back(
-            (row.defined() ? row : zeros_like(x[i]).detach()).reshape({x[i].numel()}));
-      }
+      auto row = autograd::gradients_of({output}, x, {.retain_graph = true, .create_graph = create_graph}, {one_hot(output, k)});
+      for (size_t i = 0; i < x.size(); ++i) rows[i].push_back(row[i].reshape({x[i].numel()}));
     }
     result.emplace_back();
     for (size_t i = 0; i < x.size(); ++i) {
@@ -298,20 +292,7 @@ TensorFunction gradient_of(const char* operation, const TensorFunction& f) {
           "expected a function that returns one element, got {} tensors, the first of shape {}",
           y.size(), y.empty() ? "()" : to_string(y[0].sizes()));
     }
-    std::vector<Tensor> result;
-    for (const Tensor& t : x) result.push_back(zeros_like(t).detach());
-    if (!y[0].requires_grad()) return result;
-    std::vector<Tensor> wanted;
-    std::ranges::copy_if(x, std::back_inserter(wanted),
-                         [](const Tensor& t) { return t.requires_grad(); });
-    auto found = grad({y[0]}, wanted, {.create_graph = true, .allow_unused = true});
-    auto next = found.begin();
-    for (size_t i = 0; i < x.size(); ++i) {
-      if (!x[i].requires_grad()) continue;
-      if (next->defined()) result[i] = *next;
-      ++next;
-    }
-    return result;
+    return autograd::gradients_of(y, x, {.create_graph = true});
   };
 }
 

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include <farro/autograd/accumulate.hpp>
+#include <farro/autograd/engine.hpp>
 #include <farro/autograd/record.hpp>
 
 namespace farro {
@@ -19,23 +20,19 @@ using autograd::Node;
 
 /// Every node that a backward from the outputs reaches, in its order, with its number.
 struct Tape {
-  std::vector<IntrusivePtr<Node>> nodes;
+  std::vector<Edge> ends;  // keep the nodes alive
+  std::vector<Node*> nodes;
   std::unordered_map<const Node*, size_t> numbers;
 };
 
 Tape tape_of(std::span<const Tensor> outputs) {
   Tape tape;
-  auto add = [&](const Edge& edge) {
-    if (edge && tape.numbers.try_emplace(edge.node.get()).second) tape.nodes.push_back(edge.node);
-  };
-  for (const Tensor& output : outputs) add(autograd::gradient_edge(output));
-  for (size_t i = 0; i < tape.nodes.size(); ++i) {
-    const Node* node = tape.nodes[i].get();
-    for (const Edge& edge : node->next_edges()) add(edge);
+  for (const Tensor& output : outputs) {
+    if (Edge edge = autograd::gradient_edge(output)) tape.ends.push_back(std::move(edge));
   }
-  std::ranges::stable_sort(tape.nodes, std::ranges::greater(),
-                           [](const auto& node) { return node->sequence(); });
-  for (size_t i = 0; i < tape.nodes.size(); ++i) tape.numbers[tape.nodes[i].get()] = i;
+  tape.nodes = autograd::reachable(tape.ends);
+  std::ranges::reverse(tape.nodes);
+  for (size_t i = 0; i < tape.nodes.size(); ++i) tape.numbers[tape.nodes[i]] = i;
   return tape;
 }
 
