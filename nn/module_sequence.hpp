@@ -3,10 +3,10 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <vector>
 
+#include <farro/nn/entry_iterator.hpp>
 #include <farro/nn/module.hpp>
 
 namespace farro::nn {
@@ -15,31 +15,7 @@ namespace farro::nn {
 /// negative, counting from the end; IndexError outside.
 class ModuleSequence : public Module {
  public:
-  /// Over Ref<Module>, in order.
-  class Iterator {
-   public:
-    using value_type = Ref<Module>;
-    using difference_type = std::ptrdiff_t;
-    using reference = Ref<Module>;
-    using iterator_category = std::input_iterator_tag;
-
-    Iterator() = default;
-    explicit Iterator(Children::const_iterator at) : at_(at) {}
-    Ref<Module> operator*() const { return Ref<Module>(at_->second); }
-    Iterator& operator++() {
-      ++at_;
-      return *this;
-    }
-    Iterator operator++(int) {
-      Iterator before = *this;
-      ++at_;
-      return before;
-    }
-    friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_ == b.at_; }
-
-   private:
-    Children::const_iterator at_;
-  };
+  using Iterator = EntryIterator<Children::const_iterator, Ref<Module>>;
 
   size_t size() { return registered_children().size(); }
   bool empty() { return size() == 0; }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <farro/nn/call.hpp>
+#include <farro/nn/entry_iterator.hpp>
 
 namespace farro::nn {
 
@@ -26,31 +27,7 @@ struct ParameterList : Module {
   requires(sizeof...(T) > 0) explicit ParameterList(const T&... tensors) { (append(tensors), ...); }
   explicit ParameterList(const std::vector<Tensor>& tensors) { extend(tensors); }
 
-  /// Over const Parameter&, in order.
-  class Iterator {
-   public:
-    using value_type = Parameter;
-    using difference_type = std::ptrdiff_t;
-    using reference = const Parameter&;
-    using iterator_category = std::input_iterator_tag;
-
-    Iterator() = default;
-    explicit Iterator(Named<Parameter>::const_iterator at) : at_(at) {}
-    const Parameter& operator*() const { return at_->second; }
-    Iterator& operator++() {
-      ++at_;
-      return *this;
-    }
-    Iterator operator++(int) {
-      Iterator before = *this;
-      ++at_;
-      return before;
-    }
-    friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_ == b.at_; }
-
-   private:
-    Named<Parameter>::const_iterator at_;
-  };
+  using Iterator = EntryIterator<Named<Parameter>::const_iterator, const Parameter&>;
 
   size_t size() { return registered_parameters().size(); }
   bool empty() { return size() == 0; }
