@@ -149,17 +149,30 @@ class HookList {
   void remove(uint64_t id) {
     if (block_) block_->erase(id);
   }
-  /// Calls f with each hook. The hooks are as they were at the start: what one adds or removes
-  /// changes later runs only.
+  /// The hooks as they are when it is made, as long as it lives: what adds or removes some
+  /// meanwhile changes later runs only.
+  class Run {
+   public:
+    Run() = default;
+    explicit Run(const HookList& list) : block_(list.block_ ? list.block_->newest() : nullptr) {
+      if (block_) block_->begin_run();
+    }
+    Run(const Run&) = delete;
+    Run& operator=(const Run&) = delete;
+    ~Run() {
+      if (block_) block_->end_run();
+    }
+    size_t size() const { return block_ ? block_->entries().size() : 0; }
+    const Hook& operator[](size_t i) const { return block_->entries()[i].second; }
+
+   private:
+    IntrusivePtr<detail::HookBlock<Hook>> block_;
+  };
+  /// Calls f with each hook, in a Run.
   template <class F>
   void for_each(const F& f) const {
-    if (!block_) return;
-    struct Run {
-      IntrusivePtr<Block> block;
-      explicit Run(Block* b) : block(b) { b->begin_run(); }
-      ~Run() { block->end_run(); }
-    } run(block_->newest());
-    for (const auto& entry : run.block->entries()) f(entry.second);
+    Run run(*this);
+    for (size_t i = 0; i < run.size(); ++i) f(run[i]);
   }
   /// Copies of the hooks as they are now.
   std::vector<Hook> snapshot() const {

@@ -1,7 +1,6 @@
 #include <farro/hooks/run.hpp>
 
 #include <exception>
-#include <vector>
 
 #include <farro/backends/warning.hpp>
 #include <farro/hooks/bracket.hpp>
@@ -9,14 +8,18 @@
 namespace farro::hooks {
 namespace {
 
+/// The hooks for all modules, then those of one, as they are at the start.
 template <class Hook>
-std::vector<Hook> joined(const HookList<Hook>& global, const HookList<Hook>* own) {
-  std::vector<Hook> hooks = global.snapshot();
-  if (own) {
-    for (Hook& hook : own->snapshot()) hooks.push_back(std::move(hook));
-  }
-  return hooks;
-}
+class Joined {
+ public:
+  Joined(const HookList<Hook>& global, const HookList<Hook>* own) : global_(global), own_(own ? Run(*own) : Run()) {}
+  size_t size() const { return global_.size() + own_.size(); }
+  const Hook& operator[](size_t i) const { return i < global_.size() ? global_[i] : own_[i - global_.size()]; }
+
+ private:
+  using Run = typename HookList<Hook>::Run;
+  Run global_, own_;
+};
 
 /// Lets legacy backward hooks see the gradients of the operation that made the first tensor of the output.
 void add_legacy_hooks(const HookedModule& module, Value& output) {
@@ -47,13 +50,13 @@ class Call {
       : module_(module),
         args_(std::move(args)),
         kwargs_(std::move(kwargs)),
-        pre_(joined(global_hooks().forward_pre, module.own ? &module.own->forward_pre : nullptr)),
-        post_(joined(global_hooks().forward, module.own ? &module.own->forward : nullptr)),
+        pre_(global_hooks().forward_pre, module.own ? &module.own->forward_pre : nullptr),
+        post_(global_hooks().forward, module.own ? &module.own->forward : nullptr),
         bracket_(module) {}
 
   Value run(const std::function<Value(const Args&, const Kwargs&)>& forward) {
     try {
-      for (const ForwardPreHook& hook : pre_) apply(hook);
+      for (size_t i = 0; i < pre_.size(); ++i) apply(pre_[i]);
       if (bracket_.needed()) bracket_.enter(args_);
       result_ = forward(args_, kwargs_);
       while (next_ < post_.size()) {
@@ -94,8 +97,8 @@ class Call {
   const HookedModule& module_;
   Args args_;
   Kwargs kwargs_;
-  std::vector<ForwardPreHook> pre_;
-  std::vector<ForwardHook> post_;
+  Joined<ForwardPreHook> pre_;
+  Joined<ForwardHook> post_;
   Bracket bracket_;
   Value result_;
   size_t next_ = 0;  // of post_: those before it were started
