@@ -90,7 +90,7 @@ constexpr size_t outputs_of() {
 
 /// Calls f with the arguments and gives its results as an array of V.
 template <class V, class F, size_t... I>
-FARRO_FORMULA FARRO_INLINE auto call(const F& f, const V* x, std::index_sequence<I...>) {
+FARRO_FORMULA inline auto call(const F& f, const V* x, std::index_sequence<I...>) {
   auto value = [](const auto& result) {
     if constexpr (std::is_convertible_v<decltype(result), V>) return V(result);
     else return select(result, V(1), V(0));
@@ -104,36 +104,39 @@ FARRO_FORMULA FARRO_INLINE auto call(const F& f, const V* x, std::index_sequence
   }
 }
 
-/// The inputs as duals, each with a 1 in the direction that is its own.
-template <int N, class P, int Arity>
-FARRO_FORMULA FARRO_INLINE void seed(const MapDirections& along, const P* x, Dual<P, N> (&duals)[Arity]) {
-#pragma GCC unroll 8
-  for (int i = 0; i < Arity; ++i) duals[i] = Dual<P, N>(x[i]);
-#pragma GCC unroll 8
-  for (int i = 0; i < Arity; ++i) {
-#pragma GCC unroll 8
-    for (int k = 0; k < N; ++k) duals[i].partial[k] = along.input[k] == i ? P(1) : P(0);
-  }
+/// The inputs as duals, each with a 1 in the direction that is its own: direction k is input k's where they are InOrder.
+template <int N, bool InOrder, class P, int Arity>
+FARRO_FORMULA inline void seed(const MapDirections& along, const P* x, Dual<P, N> (&duals)[Arity]) {
+  using farro::detail::unrolled;
+  unrolled<Arity>(FARRO_UNROLLED(i) {
+    duals[i].value = x[i];
+    unrolled<N>(FARRO_UNROLLED(k) {
+      bool moves = InOrder ? k == i : along.input[k] == i;
+      duals[i].moves[k] = moves;
+      duals[i].partial[k] = moves ? P(1) : P(0);
+    });
+  });
 }
 
 /// The gradients along each direction from the inputs and the outputs' gradients.
-template <int N, int Arity, class P, class F>
-FARRO_FORMULA FARRO_INLINE void differentiate(const F& f, const MapDirections& along, const P* x, const P* dy, P* dx) {
+template <int N, int Arity, bool InOrder, class P, class F>
+FARRO_FORMULA inline void differentiate(const F& f, const MapDirections& along, const P* x, const P* dy, P* dx) {
   Dual<P, N> duals[Arity];
-  seed<N, P, Arity>(along, x, duals);
+  seed<N, InOrder, P, Arity>(along, x, duals);
   auto y = call(f, duals, std::make_index_sequence<static_cast<size_t>(Arity)>());
-#pragma GCC unroll 8
-  for (int k = 0; k < N; ++k) {
-    P sum = dy[0] * y[0].partial[k];
-#pragma GCC unroll 8
-    for (size_t m = 1; m < y.size(); ++m) sum = sum + dy[m] * y[m].partial[k];
-    dx[k] = sum;
-  }
+  using farro::detail::unrolled;
+  constexpr int outputs = static_cast<int>(std::tuple_size_v<decltype(y)>);
+  unrolled<N>(FARRO_UNROLLED(k) {
+    dx[k] = P(0);
+    unrolled<outputs>(FARRO_UNROLLED(m) {
+      if (y[m].moves[k]) dx[k] = m == 0 ? dy[m] * y[m].partial[k] : dx[k] + dy[m] * y[m].partial[k];
+    });
+  });
 }
 
 /// Calls body(i, load, store) for each pack of n elements, the last of which may be a part of one.
 template <class T, class Body>
-FARRO_INLINE void for_packs(int64_t n, const Body& body) {
+inline void for_packs(int64_t n, const Body& body) {
   int64_t i = 0;
   if constexpr (std::is_same_v<FunctorPack<T>, T>) {
     for (; i < n; ++i) body(i, [](const T* p) { return *p; }, [](T* p, const T& v) { *p = v; });
@@ -161,16 +164,17 @@ void forward_run(const void* functor, void* const* y, const void* const* x, int6
   });
 }
 
-template <class F, int Arity, int Outputs, class T, int N>
-void backward_run_along(const F& f, const MapDirections& along, void* const* dx, const void* const* in, int64_t n) {
+/// Flattened, and what it calls not marked to be inlined by itself: GCC then has the duals of one pack in registers, and
+/// computes nothing for directions that do not matter where InOrder makes those constants.
+template <class F, int Arity, int Outputs, class T, int N, bool InOrder>
+[[gnu::flatten]] void backward_run_along(const F& f, const MapDirections& along, void* const* dx, const void* const* in, int64_t n) {
   const MapDirections directions = along;
   for_packs<T>(n, [&](int64_t i, const auto& load, const auto& store) {
     FunctorPack<T> packs[Arity + Outputs], result[N];
-#pragma GCC unroll 8
-    for (int k = 0; k < Arity + Outputs; ++k) packs[k] = load(static_cast<const T*>(in[k]) + i);
-    differentiate<N, Arity>(f, directions, packs, packs + Arity, result);
-#pragma GCC unroll 8
-    for (int k = 0; k < N; ++k) store(static_cast<T*>(dx[k]) + i, result[k]);
+    using farro::detail::unrolled;
+    unrolled<Arity + Outputs>(FARRO_UNROLLED(k) { packs[k] = load(static_cast<const T*>(in[k]) + i); });
+    differentiate<N, Arity, InOrder>(f, directions, packs, packs + Arity, result);
+    unrolled<N>(FARRO_UNROLLED(k) { store(static_cast<T*>(dx[k]) + i, result[k]); });
   });
 }
 
@@ -187,7 +191,12 @@ template <class F, int Arity, int Outputs, class T>
 void backward_run(const void* functor, const MapDirections& along, void* const* dx, const void* const* in, int64_t n) {
   const F& f = *static_cast<const F*>(functor);
   with_directions<Arity>(along.count, [&]<int N>(std::integral_constant<int, N>) {
-    backward_run_along<F, Arity, Outputs, T, N>(f, along, dx, in, n);
+    if constexpr (N == std::min(Arity, kMapDuals)) {
+      bool in_order = true;
+      for (int k = 0; k < N; ++k) in_order = in_order && along.input[k] == k;
+      if (in_order) return backward_run_along<F, Arity, Outputs, T, N, true>(f, along, dx, in, n);
+    }
+    backward_run_along<F, Arity, Outputs, T, N, false>(f, along, dx, in, n);
   });
 }
 
@@ -219,7 +228,7 @@ struct BackwardElement {
     T x[Arity + Outputs], dx[N];
 #pragma GCC unroll 8
     for (size_t k = 0; k < Arity + Outputs; ++k) x[k] = in[k].template load<T>(i);
-    differentiate<N, Arity>(f, along, x, x + Arity, dx);
+    differentiate<N, Arity, false>(f, along, x, x + Arity, dx);
 #pragma GCC unroll 8
     for (size_t k = 0; k < N; ++k) kernels::store_as(out[k].data, out[k].dtype, out[k].walk.offset(i), dx[k]);
   }
@@ -270,9 +279,9 @@ constexpr bool is_lambda() {
 }
 
 template <class F, int Arity, int Outputs>
-constexpr MapKernels make_kernels() {
+constexpr MapKernels make_kernels(const char* name) {
   MapKernels k;
-  k.entry.kernels.name = "map";
+  k.entry.kernels.name = name;
   k.entry.kernels.arity = Arity;
   k.entry.integers_to_float = true;
   k.outputs = Outputs;
@@ -299,10 +308,12 @@ auto map(F f, const Inputs&... inputs) {
   using Result = std::invoke_result_t<const F&, typename autograd::map_functions::NumberFor<Inputs>::type...>;
   constexpr size_t outputs = autograd::map_functions::outputs_of<Result>();
   static_assert(outputs >= 1 && outputs <= static_cast<size_t>(kMaxMapOutputs), "map gives from 1 to 8 tensors");
-  static constexpr auto kernels = autograd::map_functions::make_kernels<F, arity, static_cast<int>(outputs)>();
-  const Tensor* list[] = {&static_cast<const Tensor&>(inputs)...};
+  static constexpr auto kernels = autograd::map_functions::make_kernels<F, arity, static_cast<int>(outputs)>("map");
   std::array<Tensor, outputs> results;
-  autograd::map(kernels, std::make_shared<const F>(std::move(f)), list, results.data());
+  [&](const auto&... x) {
+    const Tensor* list[] = {&x...};
+    autograd::map(kernels, std::make_shared<const F>(std::move(f)), list, results.data());
+  }(static_cast<const Tensor&>(inputs)...);  // what is made of a number lives until here
   if constexpr (autograd::map_functions::IsArrayOrTuple<Result>::value) return results;
   else return std::move(results[0]);
 }

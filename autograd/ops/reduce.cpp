@@ -20,14 +20,14 @@ using kernels::ReduceOp;
 
 namespace autograd {
 
-Reduced::Reduced(const Tensor& x, IntList dims, bool keepdim, const char* operation) : input(x.sizes()), kept(x.sizes()) {
+Reduced::Reduced(const Dims& sizes, IntList dims, bool keepdim, const char* operation) : input(sizes), kept(sizes) {
   for (int64_t dim : dims) {
-    int d = wrap_dim(dim, x.dim(), operation);
+    int d = wrap_dim(dim, sizes.size(), operation);
     if (removes(d)) fail<ValueError>(operation, "dimension {} comes twice", d);
     mask |= 1u << d;
   }
-  if (dims.empty()) mask = (1u << x.dim()) - 1;
-  for (int d = 0; d < x.dim(); ++d) {
+  if (dims.empty()) mask = (1u << sizes.size()) - 1;
+  for (int d = 0; d < sizes.size(); ++d) {
     if (removes(d)) {
       count *= input[d];
       kept[d] = 1;
@@ -68,7 +68,7 @@ Tensor reduced(const Tensor& x, const Reduced& r, ReduceOp op, DType dtype) {
 
 Tensor sum(const Tensor& input, IntList dims, bool keepdim, std::optional<DType> dtype) {
   Tensor x = as_dtype(input, dtype);
-  Reduced r(x, dims, keepdim, "sum");
+  Reduced r(x.sizes(), dims, keepdim, "sum");
   DType result = x.is_floating_point() ? x.dtype() : dtype.value_or(kInt64);
   return record("SumBackward", reduced(x, r, ReduceOp::Sum, result), {x}, {},
                 [r](const BackwardContext& c) -> Grads { return {r.spread(c.grad())}; });
@@ -77,7 +77,7 @@ Tensor sum(const Tensor& input, IntList dims, bool keepdim, std::optional<DType>
 Tensor mean(const Tensor& input, IntList dims, bool keepdim, std::optional<DType> dtype) {
   Tensor x = as_dtype(input, dtype);
   check_floating(x, "mean");
-  Reduced r(x, dims, keepdim, "mean");
+  Reduced r(x.sizes(), dims, keepdim, "mean");
   return record("MeanBackward", reduced(x, r, ReduceOp::Mean, x.dtype()), {x}, {},
                 [r](const BackwardContext& c) -> Grads { return {r.spread(c.grad() / r.count)}; });
 }
@@ -95,11 +95,11 @@ Tensor nanmean(const Tensor& x, IntList dims, bool keepdim) {
 Tensor count_nonzero(const Tensor& x, IntList dims) { return sum(ne(x.detach(), 0), dims); }
 
 Tensor any(const Tensor& x, IntList dims, bool keepdim) {
-  return reduced(x, Reduced(x, dims, keepdim, "any"), ReduceOp::Any, kBool);
+  return reduced(x, Reduced(x.sizes(), dims, keepdim, "any"), ReduceOp::Any, kBool);
 }
 
 Tensor all(const Tensor& x, IntList dims, bool keepdim) {
-  return reduced(x, Reduced(x, dims, keepdim, "all"), ReduceOp::All, kBool);
+  return reduced(x, Reduced(x.sizes(), dims, keepdim, "all"), ReduceOp::All, kBool);
 }
 
 namespace {
@@ -139,7 +139,7 @@ Tensor prod_gradient_by_leaving_out(const Reduced& r, const Tensor& grad, const 
 
 Tensor prod_over(const Tensor& input, IntList dims, bool keepdim, std::optional<DType> dtype) {
   Tensor x = as_dtype(input, dtype);
-  Reduced r(x, dims, keepdim, "prod");
+  Reduced r(x.sizes(), dims, keepdim, "prod");
   DType result = x.is_floating_point() ? x.dtype() : dtype.value_or(kInt64);
   Tensor out = reduced(x, r, ReduceOp::Prod, result);
   return record("ProdBackward", out, {x}, {x, out}, [r](const BackwardContext& c) -> Grads {
@@ -193,7 +193,7 @@ Tensor std_of_var_gradient(const Tensor& grad, const Tensor& y) {
 
 Tensor var(const Tensor& x, IntList dims, double correction, bool keepdim) {
   check_floating(x, "var");
-  Reduced r(x, dims, keepdim, "var");
+  Reduced r(x.sizes(), dims, keepdim, "var");
   return record("VarBackward", variance_of(x, r, correction, nullptr), {x}, {x},
                 [r, correction](const BackwardContext& c) -> Grads {
                   return {var_gradient(r, correction, c.grad(), c.saved(0))};
@@ -202,7 +202,7 @@ Tensor var(const Tensor& x, IntList dims, double correction, bool keepdim) {
 
 Tensor std(const Tensor& x, IntList dims, double correction, bool keepdim) {
   check_floating(x, "std");
-  Reduced r(x, dims, keepdim, "std");
+  Reduced r(x.sizes(), dims, keepdim, "std");
   Tensor y;
   {
     NoGrad guard;
@@ -223,7 +223,7 @@ std::pair<Tensor, Tensor> std_mean(const Tensor& x, IntList dims, double correct
 
 Tensor logsumexp(const Tensor& input, IntList dims, bool keepdim) {
   Tensor x = input.is_floating_point() ? input : to(input, default_dtype());
-  Reduced r(x, dims, keepdim, "logsumexp");
+  Reduced r(x.sizes(), dims, keepdim, "logsumexp");
   Tensor y;
   {
     NoGrad guard;

@@ -62,7 +62,7 @@ namespace autograd {
 /// The dimensions that a reduction removes, and the shapes of its result.
 struct Reduced {
   /// ValueError for a dimension that comes twice, IndexError for one outside.
-  Reduced(const Tensor& x, IntList dims, bool keepdim, const char* operation);
+  Reduced(const Dims& sizes, IntList dims, bool keepdim, const char* operation);
 
   bool removes(int d) const { return (mask >> d & 1u) != 0; }
   /// An uninitialised result.

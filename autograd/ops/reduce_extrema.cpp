@@ -36,7 +36,7 @@ Tensor extremum(const Tensor& x, const Reduced& r, bool largest, const char* nod
 }
 
 Tensor extremum_over(const Tensor& x, IntList dims, bool keepdim, bool largest, const char* operation, const char* node) {
-  Reduced r(x, dims, keepdim, operation);
+  Reduced r(x.sizes(), dims, keepdim, operation);
   check_elements(r, operation);
   return extremum(x, r, largest, node);
 }
@@ -51,7 +51,7 @@ Grads place_gradient(const Tensor& grad, const Tensor& indices, const Reduced& r
 std::pair<Tensor, Tensor> extremum_with_indices(const Tensor& x, int64_t dim, bool keepdim, bool largest) {
   const char* operation = largest ? "max" : "min";
   int d = wrap_dim(dim, x.dim(), operation);
-  Reduced r(x, {d}, keepdim, operation);
+  Reduced r(x.sizes(), {d}, keepdim, operation);
   check_elements(r, operation);
   Tensor outputs[] = {r.make(x, x.dtype()), r.make(x, kInt64)};
   ArrayView values = r.view(outputs[0]);
@@ -67,7 +67,7 @@ std::pair<Tensor, Tensor> extremum_with_indices(const Tensor& x, int64_t dim, bo
 Tensor arg_extremum(const Tensor& x, std::optional<int64_t> dim, bool keepdim, bool largest) {
   const char* operation = largest ? "argmax" : "argmin";
   IntList dims = dim ? IntList(&*dim, 1) : IntList();
-  Reduced r(x, dims, keepdim, operation);
+  Reduced r(x.sizes(), dims, keepdim, operation);
   check_elements(r, operation);
   Tensor out = r.make(x, kInt64);
   kernels::arg_reduce(r.view(out), nullptr, x.array(), largest);

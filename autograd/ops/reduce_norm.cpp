@@ -43,7 +43,7 @@ Tensor norm(const Tensor& x, double p, IntList dims, bool keepdim) {
   if (p == 0) return to(sum(ne(x.detach(), 0), dims, keepdim), x.dtype()) + sum(x, dims, keepdim) * 0;
   if (p == 1) return sum(abs(x), dims, keepdim);
   if (std::isinf(p)) return p > 0 ? amax(abs(x), dims, keepdim) : amin(abs(x), dims, keepdim);
-  Reduced r(x, dims, keepdim, "norm");
+  Reduced r(x.sizes(), dims, keepdim, "norm");
   Tensor y;
   {
     NoGrad guard;

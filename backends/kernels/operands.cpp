@@ -21,38 +21,65 @@ int64_t run_length(std::span<const PointwiseOperand> out, std::span<const Pointw
   return buffers == 0 ? kGrain : std::min<int64_t>(512, kBuffered / buffers / 16 * 16);
 }
 
+/// Buffers for the operands that can't be used in place, `length` elements each.
+template <class T>
+class Buffers {
+ public:
+  explicit Buffers(int64_t length) : length_(length) {}
+  T* take() { return std::exchange(free_, free_ + length_); }
+
+ private:
+  alignas(64) T memory_[kBuffered];
+  T* free_ = memory_;
+  int64_t length_;
+};
+
+/// The inputs of a run, one stretch of it at a time.
+template <class T>
+class Inputs {
+ public:
+  Inputs(std::span<const PointwiseOperand> in, int64_t longest, Buffers<T>& buffers) : in_(in) {
+    for (size_t k = 0; k < in.size(); ++k) {
+      from_[k] = nullptr;
+      if (!in[k].data || in[k].direct) continue;
+      from_[k] = gathered_[k] = buffers.take();
+      if (in[k].one) std::fill_n(gathered_[k], longest, in[k].template load<T>(0));
+    }
+  }
+  /// n elements of each from element i on.
+  const void* const* at(int64_t i, int64_t n) {
+    for (size_t k = 0; k < in_.size(); ++k) {
+      const PointwiseOperand& x = in_[k];
+      if (!x.data || x.one) continue;
+      if (x.direct) from_[k] = static_cast<const T*>(x.data) + i;
+      else kernels::read_run(x.data, x.dtype, x.walk, i, n, gathered_[k]);
+    }
+    return from_;
+  }
+
+ private:
+  std::span<const PointwiseOperand> in_;
+  const void* from_[kMaxOperands];
+  T* gathered_[kMaxOperands];
+};
+
 /// One block: gathers, runs and scatters `length` elements at a time.
 template <class T>
 void run_block(std::span<const PointwiseOperand> out, std::span<const PointwiseOperand> in, int64_t begin, int64_t end,
                int64_t length, RunFn run, const void* context) {
-  alignas(64) T memory[kBuffered];
-  T* free = memory;
+  Buffers<T> buffers(length);
+  Inputs<T> inputs(in, std::min(length, end - begin), buffers);
   void* to[kMaxOperands];
-  const void* from[kMaxOperands];
-  T* gathered[kMaxOperands];
   T* results[kMaxOperands];
-  auto take = [&] { return std::exchange(free, free + length); };
-  for (size_t k = 0; k < in.size(); ++k) {
-    from[k] = nullptr;
-    if (!in[k].data || in[k].direct) continue;
-    from[k] = gathered[k] = take();
-    if (in[k].one) std::fill_n(gathered[k], std::min(length, end - begin), in[k].template load<T>(0));
-  }
   for (size_t k = 0; k < out.size(); ++k) {
-    if (!out[k].direct) to[k] = results[k] = take();
+    if (!out[k].direct) to[k] = results[k] = buffers.take();
   }
   for (int64_t i = begin; i < end; i += length) {
     int64_t n = std::min(length, end - i);
-    for (size_t k = 0; k < in.size(); ++k) {
-      const PointwiseOperand& x = in[k];
-      if (!x.data || x.one) continue;
-      if (x.direct) from[k] = static_cast<const T*>(x.data) + i;
-      else kernels::read_run(x.data, x.dtype, x.walk, i, n, gathered[k]);
-    }
     for (size_t k = 0; k < out.size(); ++k) {
       if (out[k].direct) to[k] = static_cast<T*>(out[k].data) + i;
     }
-    run(context, to, from, n);
+    run(context, to, inputs.at(i, n), n);
     for (size_t k = 0; k < out.size(); ++k) {
       const PointwiseOperand& y = out[k];
       if (!y.direct) kernels::write_run(y.data, y.dtype, y.walk, i, n, results[k]);
@@ -97,5 +124,20 @@ void run_operands(const OperandsRun& what, std::span<const PointwiseOperand> out
     }
   });
 }
+
+template <class T>
+void compute_run(const ComputedOperand& computed, int64_t begin, int64_t n, T* to) {
+  int64_t length = run_length({}, computed.in);
+  Buffers<T> buffers(length);
+  Inputs<T> inputs(computed.in, std::min(length, n), buffers);
+  for (int64_t i = 0; i < n; i += length) {
+    int64_t count = std::min(length, n - i);
+    void* out = to + i;
+    computed.run(computed.context, &out, inputs.at(begin + i, count), count);
+  }
+}
+template void compute_run<float>(const ComputedOperand&, int64_t, int64_t, float*);
+template void compute_run<double>(const ComputedOperand&, int64_t, int64_t, double*);
+template void compute_run<int64_t>(const ComputedOperand&, int64_t, int64_t, int64_t*);
 
 }  // namespace farro

@@ -34,4 +34,15 @@ using RunFn = void (*)(const void* context, void* const* out, const void* const*
 void run_operands(const OperandsRun& what, std::span<const PointwiseOperand> out, std::span<const PointwiseOperand> in,
                   RunFn run, const void* context);
 
+/// One result that is computed where it is read, element by element of the inputs' common row-major order.
+struct ComputedOperand {
+  std::span<const PointwiseOperand> in;
+  RunFn run;
+  const void* context;
+  double cost = 1;  ///< of one element, in streamed elements
+};
+/// Elements [begin, begin + n) as T, which is the type that `run` computes in: float, double or int64_t. Host devices only.
+template <class T>
+void compute_run(const ComputedOperand& computed, int64_t begin, int64_t n, T* to);
+
 }  // namespace farro

@@ -84,7 +84,7 @@ void reduce_columns(const ReduceJob<T>& job, int64_t base, int64_t begin, int64_
   alignas(64) T buffer[kTile<T>];
   int64_t count = end - begin;
   for (int64_t r = 0; r < count; ++r) {
-    const T* x = as_run(at(job.in, job.in_dtype, base + job.plan.reduced.offset(begin + r)), job.in_dtype, columns, buffer);
+    const T* x = job.in.run(base + job.plan.reduced.offset(begin + r), columns, buffer);
     T* to = tile + (r % kSlots) * columns;
     if constexpr (!Transform::identity) {
       for (int64_t c = 0; c < columns; ++c) buffer[c] = Transform()(x[c], centre ? centre[c] : T(0));
@@ -152,23 +152,16 @@ void run_rows(const char* label, const ReduceJob<T>& job, const Results<T, Op>& 
   const ReducePlan& plan = job.plan;
   int64_t blocks = results.blocks();
   int64_t length = std::min(plan.length, kReduceBlock);
-  bool in_place = plan.reduced.contiguous() && job.in_dtype == dtype_of<T>;
   // Several outputs of one block each, or blocks of few outputs.
   int64_t grain = std::clamp<int64_t>(kReduceBlock / std::max<int64_t>(length, 1), 1, blocks == 1 ? 2048 : 1);
-  parallel_blocks(job.device, label, {plan.outputs * blocks, grain, static_cast<double>(std::max<int64_t>(length, 4)) * (in_place ? 0.25 : 1)},
+  parallel_blocks(job.device, label, {plan.outputs * blocks, grain, static_cast<double>(std::max<int64_t>(length, 4)) * job.in.template cost<T>(plan.reduced)},
                   [&](int64_t begin, int64_t end) {
     alignas(64) T buffer[kReduceBlock];
     T values[2048];
     for (int64_t item = begin; item < end; ++item) {
       int64_t o = blocks == 1 ? item : item / blocks, block = item - o * blocks;
       int64_t first = block * kReduceBlock, n = std::min(kReduceBlock, plan.length - first);
-      int64_t base = plan.kept.offset(o);
-      const T* x = buffer;
-      if (in_place) {
-        x = static_cast<const T*>(job.in) + base + first;
-      } else {
-        read_run(at(job.in, job.in_dtype, base), job.in_dtype, plan.reduced, first, n, buffer);
-      }
+      const T* x = job.in.run(plan.kept.offset(o), plan.reduced, first, n, buffer);
       values[item - begin] = reduce_row<T, Op, Transform>(x, n, job.centre ? job.centre[o] : T(0));
     }
     if (blocks == 1) {
@@ -187,7 +180,7 @@ void run_columns(const char* label, const ReduceJob<T>& job, const Results<T, Op
   int64_t width = std::max<int64_t>(kTile<T> / std::min<int64_t>(length, kSlots), 1);
   // Outputs of one inner stretch are cut into tiles of equal work.
   int64_t tiles = (inner + width - 1) / width, stretches = plan.outputs / inner;
-  double cost = static_cast<double>(length * std::min(width, inner)) * 0.25;
+  double cost = static_cast<double>(length * std::min(width, inner)) * (job.in.computed ? job.in.computed->cost : 0.25);
   parallel_blocks(job.device, label, {stretches * tiles * blocks, 1, cost}, [&](int64_t begin, int64_t end) {
     alignas(64) T tile[kTile<T>];
     for (int64_t item = begin; item < end; ++item) {
@@ -216,7 +209,7 @@ void run(const char* label, const ReduceJob<T>& job);
 /// Runs on a copy whose rows are contiguous.
 template <class T, template <class> class Op, template <class> class Transform>
 void run_straightened(const char* label, const ReduceJob<T>& job) {
-  ArrayView from{const_cast<void*>(job.in), job.in_dtype, job.device, job.plan.kept.sizes, job.plan.kept.strides};
+  ArrayView from{const_cast<void*>(job.in.data), job.in.dtype, job.device, job.plan.kept.sizes, job.plan.kept.strides};
   for (int d = 0; d < job.plan.reduced.sizes.size(); ++d) {
     from.sizes.push_back(job.plan.reduced.sizes[d]);
     from.strides.push_back(job.plan.reduced.strides[d]);
@@ -225,8 +218,7 @@ void run_straightened(const char* label, const ReduceJob<T>& job) {
   ArrayView straight{storage->data(), dtype_of<T>, job.device, from.sizes, contiguous_strides(from.sizes)};
   copy(straight, from);
   ReduceJob<T> again = job;
-  again.in = straight.data;
-  again.in_dtype = straight.dtype;
+  again.in = {straight.data, straight.dtype};
   again.plan.kept = Walk({job.plan.outputs}, {job.plan.length});
   again.plan.reduced = Walk({job.plan.length}, {1});
   run<T, Op, Transform>(label, again);
@@ -245,10 +237,9 @@ void run(const char* label, const ReduceJob<T>& job) {
     reduce_reference<T, Op, Transform>(label, job);
     return;
   }
-  bool columns = plan.kept.inner_size() >= 4 && plan.kept.inner_stride() == 1 &&
-                 !(plan.reduced.inner_stride() == 1 && plan.reduced.inner_size() > 1);
+  bool columns = plan.columns();
   // Rows that lie across memory are put straight first: a gather would touch each cache line again and again.
-  if (!columns && plan.length > 1 && plan.reduced.inner_stride() > 4 && plan.length * plan.outputs > 4096) {
+  if (!columns && !job.in.computed && plan.length > 1 && plan.reduced.inner_stride() > 4 && plan.length * plan.outputs > 4096) {
     run_straightened<T, Op, Transform>(label, job);
     return;
   }
@@ -261,20 +252,23 @@ void run(const char* label, const ReduceJob<T>& job) {
   results.finish(label);
 }
 
-template <class T>
-ReduceJob<T> make_job(const ArrayView& out, const ArrayView& in) {
+ReduceSource source_of(const ArrayView& in) { return {in.data, in.dtype}; }
+ReduceSource source_of(const ComputedElements& in) { return {nullptr, in.dtype, &in.operand}; }
+
+/// In: an ArrayView or ComputedElements.
+template <class T, class In>
+ReduceJob<T> make_job(const ArrayView& out, const In& in) {
   ReduceJob<T> job;
   job.plan = ReducePlan(out, in);
-  job.in = in.data;
-  job.in_dtype = in.dtype;
+  job.in = source_of(in);
   job.out = out.data;
   job.out_dtype = out.dtype;
-  job.device = in.device;
+  job.device = out.device;
   return job;
 }
 
-template <class T>
-void reduce_as(const ArrayView& out, const ArrayView& in, ReduceOp op) {
+template <class T, class In>
+void reduce_as(const ArrayView& out, const In& in, ReduceOp op) {
   ReduceJob<T> job = make_job<T>(out, in);
   if (op == ReduceOp::Prod || op == ReduceOp::All) job.empty = T(1);
   if (op == ReduceOp::Max) job.empty = MaxOf<T>::identity();
@@ -308,6 +302,10 @@ void variance_as(const ArrayView& out, const ArrayView* mean, const ArrayView& i
 
 void reduce(const ArrayView& out, const ArrayView& in, ReduceOp op) {
   dispatch_dtype("reduce", compute_dtype(in.dtype), kComputeScalars, [&]<class T>() { reduce_as<T>(out, in, op); });
+}
+
+void reduce(const ArrayView& out, const ComputedElements& in, ReduceOp op) {
+  dispatch_dtype("reduce", in.dtype, kComputeScalars, [&]<class T>() { reduce_as<T>(out, in, op); });
 }
 
 void variance(const ArrayView& out, const ArrayView* mean, const ArrayView& in, double correction) {

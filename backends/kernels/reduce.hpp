@@ -2,6 +2,10 @@
 
 #include <farro/backends/array_view.hpp>
 
+namespace farro {
+struct ComputedOperand;
+}
+
 namespace farro::kernels {
 
 enum class ReduceOp { Sum, Mean, Prod, Max, Min, Any, All };
@@ -24,5 +28,18 @@ void variance(const ArrayView& out, const ArrayView* mean, const ArrayView& in, 
 /// The index (int64, within the row-major order of the reduced dimensions) of the largest or smallest element, and its
 /// value where `values` is not null. The first one wins; a NaN wins over all numbers. At least one element is reduced.
 void arg_reduce(const ArrayView& indices, const ArrayView* values, const ArrayView& in, bool largest);
+
+/// `length` elements for each output of a reduction, which are computed as they are read and nowhere kept.
+struct ComputedElements {
+  const ComputedOperand& operand;
+  DType dtype;          ///< what it computes in
+  int64_t length;       ///< elements of an output
+  /// Element r of output o is number o * length + r of the operand; or r * outputs + o, where outputs lie side by side.
+  bool outputs_inside;
+};
+/// As reduce of an array with these elements, with the same bits. Host devices.
+void reduce(const ArrayView& out, const ComputedElements& in, ReduceOp op);
+/// As arg_reduce of one with these.
+void arg_reduce(const ArrayView& indices, const ArrayView* values, const ComputedElements& in, bool largest);
 
 }  // namespace farro::kernels

@@ -83,7 +83,7 @@ void reduce_reference(const char* label, const ReduceJob<T>& job) {
   IntrusivePtr<Storage> table = Storage::allocate(static_cast<size_t>(plan.outputs * blocks) * sizeof(T), job.device);
   T* partial = static_cast<T*>(table->data());
   for_each(job.device, label, plan.outputs * blocks,
-           ReduceBlock<T, Op<T>, Transform<T>>{plan.kept, plan.reduced, job.in, job.in_dtype, job.centre, partial, blocks,
+           ReduceBlock<T, Op<T>, Transform<T>>{plan.kept, plan.reduced, job.in.data, job.in.dtype, job.centre, partial, blocks,
                                                plan.length},
            static_cast<double>(std::min(plan.length, kReduceBlock)) * 4);
   for_each(job.device, label, plan.outputs,

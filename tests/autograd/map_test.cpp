@@ -5,9 +5,13 @@
 #include <limits>
 #include <tuple>
 
+#include <farro/autograd/checkpoint.hpp>
+#include <farro/autograd/derivatives.hpp>
 #include <farro/autograd/engine.hpp>
+#include <farro/autograd/function.hpp>
 #include <farro/autograd/gradcheck.hpp>
 #include <farro/autograd/map.hpp>
+#include <farro/autograd/map_reduce.hpp>
 #include <farro/autograd/ops/copy.hpp>
 #include <farro/autograd/ops/factory.hpp>
 #include <farro/autograd/ops/reduce.hpp>
@@ -50,6 +54,22 @@ struct Polar {
   template <class T>
   FARRO_FUNCTION std::array<T, 2> operator()(T r, T angle) const {
     return {r * math::cos(angle), r * math::sin(angle)};
+  }
+};
+
+/// A custom function whose backward is a map as well.
+struct GateByMaps : autograd::Function<GateByMaps> {
+  static Tensor forward(autograd::Context& ctx, const Tensor& x, const Tensor& w, const Tensor& b) {
+    ctx.save_for_backward({x, w, b});
+    return map(Gate{}, x, w, b);
+  }
+  static autograd::Grads backward(autograd::Context& ctx, const autograd::Grads& dy) {
+    auto derivative = [](auto x, auto w, auto b, auto g) {
+      auto t = math::tanh(x * w + b), s = math::sigmoid(x), slope = (1 - t * t) * s;
+      return std::array{g * (slope * w + t * s * (1 - s) + 1), g * slope * x, g * slope};
+    };
+    auto [dx, dw, db] = map(derivative, ctx.saved(0), ctx.saved(1), ctx.saved(2), dy[0]);
+    return {dx, dw, db};
   }
 };
 
@@ -136,6 +156,14 @@ TEST_CASE("map gives several outputs", "[A23]") {
   CHECK(test::difference(pair[1], exp(in[0]), {1e-13, 1e-13}) == "");
 }
 
+TEST_CASE("map takes numbers among its inputs", "[A23]") {
+  Tensor x = leaf({1, 2});
+  Tensor y = map([](auto a, auto b) { return a * a * b; }, x, 3.0);
+  CHECK(y.to_vector() == std::vector<double>{3, 12});
+  y.sum().backward();
+  CHECK(x.grad().to_vector() == std::vector<double>{6, 12});
+}
+
 TEST_CASE("map differentiates only with respect to what needs it", "[A23]") {
   Tensor x = variable({4}, 1), w = test::random({4}, {.dtype = kFloat64}, 2, 0.3, 1.6);
   Tensor y = map([](auto a, auto b) { return math::sqrt(b) * a; }, x, w);
@@ -206,4 +234,29 @@ TEST_CASE("map's saved inputs are watched, and freed", "[A23][A3]") {
   z.backward();
   CHECK_THROWS_AS(z.backward(), GradError);
   CHECK_THROWS_AS(map(Gaussian{}, variable({2}, 1), variable({3}, 2), w), ShapeError);
+}
+
+TEST_CASE("map works inside checkpoint, in a custom function, and forward", "[A23][A16][A21][A24]") {
+  auto gate = [](const Inputs& in) { return map(Gate{}, in[0], in[1], in[2]); };
+  Inputs in{variable({3, 5}, 1), variable({5}, 2), variable({3, 1}, 3)};
+  Tensor dy = test::random({3, 5}, {.dtype = kFloat64}, 9, -1, 1);
+  auto expected = grad({gate(in)}, in, {}, {dy});
+  auto again = [](const Tensor& x, const Tensor& w, const Tensor& b) { return map(Gate{}, x, w, b); };
+  auto kept = grad({checkpoint(again, in[0], in[1], in[2])}, in, {}, {dy});
+  for (size_t i = 0; i < 3; ++i) CHECK(test::bitwise_equal(kept[i], expected[i]));
+  CHECK(gradcheck([&](const Inputs& x) { return checkpoint(again, x[0], x[1], x[2]); }, in));
+
+  Tensor own = GateByMaps::apply(in[0], in[1], in[2]);
+  CHECK(test::bitwise_equal(own, gate(in)));
+  auto twice = [](const Inputs& x) { return GateByMaps::apply(x[0], x[1], x[2]); };
+  CHECK(gradcheck(twice, in, {.check_forward_ad = true}));
+  CHECK(gradgradcheck(twice, in));
+
+  Inputs along{test::random({3, 5}, {.dtype = kFloat64}, 4, -1, 1), test::random({5}, {.dtype = kFloat64}, 5, -1, 1),
+               test::random({3, 1}, {.dtype = kFloat64}, 6, -1, 1)};
+  auto composed = [](const Inputs& x) { return tanh(x[0] * x[1] + x[2]) * sigmoid(x[0]) + x[0]; };
+  CHECK(test::difference(jvp(gate, in, along).second, jvp(composed, in, along).second, {1e-12, 1e-12}) == "");
+  auto reduced = [](const Inputs& x) { return map_reduce(Gate{}, Reduce::Mean, {0}, x[0], x[1], x[2]); };
+  auto mean_of = [&](const Inputs& x) { return mean(composed(x), {0}); };
+  CHECK(test::difference(jvp(reduced, in, along).second, jvp(mean_of, in, along).second, {1e-12, 1e-12}) == "");
 }
