@@ -1,8 +1,10 @@
 #include <farro/backends/kernels/operands.hpp>
 
+#include <farro/backends/kernels/stream.hpp>
 #include <farro/backends/launch.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace farro {
@@ -13,9 +15,19 @@ constexpr int64_t kBuffered = 6 * 512;
 /// Elements of a block.
 constexpr int64_t kGrain = 8192;
 
+/// The outputs that are written past the caches, a bit each.
+uint32_t streamed(std::span<const PointwiseOperand> out, std::span<const PointwiseOperand> in, int64_t bytes) {
+  uint32_t mask = 0;
+  for (size_t k = 0; k < out.size(); ++k) {
+    auto reads = [&](const PointwiseOperand& x) { return x.data == out[k].data; };
+    if (out[k].direct && kernels::streams(out[k].data, bytes) && std::ranges::none_of(in, reads)) mask |= 1u << k;
+  }
+  return mask;
+}
+
 /// Elements that are computed at a time.
-int64_t run_length(std::span<const PointwiseOperand> out, std::span<const PointwiseOperand> in) {
-  int64_t buffers = 0;
+int64_t run_length(std::span<const PointwiseOperand> out, std::span<const PointwiseOperand> in, uint32_t stream = 0) {
+  int64_t buffers = std::popcount(stream);
   for (const PointwiseOperand& x : in) buffers += x.data && !x.direct;
   for (const PointwiseOperand& y : out) buffers += !y.direct;
   return buffers == 0 ? kGrain : std::min<int64_t>(512, kBuffered / buffers / 16 * 16);
@@ -66,25 +78,30 @@ class Inputs {
 /// One block: gathers, runs and scatters `length` elements at a time.
 template <class T>
 void run_block(std::span<const PointwiseOperand> out, std::span<const PointwiseOperand> in, int64_t begin, int64_t end,
-               int64_t length, RunFn run, const void* context) {
+               int64_t length, uint32_t stream, RunFn run, const void* context) {
   Buffers<T> buffers(length);
   Inputs<T> inputs(in, std::min(length, end - begin), buffers);
   void* to[kMaxOperands];
   T* results[kMaxOperands];
   for (size_t k = 0; k < out.size(); ++k) {
-    if (!out[k].direct) to[k] = results[k] = buffers.take();
+    if (!out[k].direct || (stream >> k & 1)) to[k] = results[k] = buffers.take();
   }
   for (int64_t i = begin; i < end; i += length) {
     int64_t n = std::min(length, end - i);
     for (size_t k = 0; k < out.size(); ++k) {
-      if (out[k].direct) to[k] = static_cast<T*>(out[k].data) + i;
+      if (out[k].direct && !(stream >> k & 1)) to[k] = static_cast<T*>(out[k].data) + i;
     }
     run(context, to, inputs.at(i, n), n);
     for (size_t k = 0; k < out.size(); ++k) {
       const PointwiseOperand& y = out[k];
-      if (!y.direct) kernels::write_run(y.data, y.dtype, y.walk, i, n, results[k]);
+      if (stream >> k & 1) {
+        kernels::stream_copy(static_cast<T*>(y.data) + i, results[k], n * static_cast<int64_t>(sizeof(T)));
+      } else if (!y.direct) {
+        kernels::write_run(y.data, y.dtype, y.walk, i, n, results[k]);
+      }
     }
   }
+  if (stream) kernels::stream_done();
 }
 
 }  // namespace
@@ -115,12 +132,13 @@ PointwiseOperand operand(const ArrayView& array, const Dims& sizes, DType comput
 
 void run_operands(const OperandsRun& what, std::span<const PointwiseOperand> out, std::span<const PointwiseOperand> in,
                   RunFn run, const void* context) {
-  int64_t length = run_length(out, in);
+  uint32_t stream = streamed(out, in, what.n * static_cast<int64_t>(size_of(what.compute)));
+  int64_t length = run_length(out, in, stream);
   parallel_blocks(what.device, what.label, {what.n, kGrain, what.cost}, [&](int64_t begin, int64_t end) {
     switch (what.compute) {
-      case DType::Float32: run_block<float>(out, in, begin, end, length, run, context); break;
-      case DType::Float64: run_block<double>(out, in, begin, end, length, run, context); break;
-      default: run_block<int64_t>(out, in, begin, end, length, run, context); break;
+      case DType::Float32: run_block<float>(out, in, begin, end, length, stream, run, context); break;
+      case DType::Float64: run_block<double>(out, in, begin, end, length, stream, run, context); break;
+      default: run_block<int64_t>(out, in, begin, end, length, stream, run, context); break;
     }
   });
 }
