@@ -194,6 +194,7 @@ void check_projections(const TensorFunction& f, const std::vector<Tensor>& input
     auto first = gradients(o), second = gradients(o);
     for (size_t i = 0; i < wanted.size(); ++i) {
       check_gradient(first[i], wanted[i], i);
+      if (wanted[i].numel() == 0) continue;  // its Jacobian has no entries, even where the output is NaN
       double numerical = dot(weights[o], changes[i][o]);
       double analytical = first[i].defined() ? dot(directions[i], first[i].to_vector()) : 0;
       double again = second[i].defined() ? dot(directions[i], second[i].to_vector()) : 0;

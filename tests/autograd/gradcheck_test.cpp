@@ -339,3 +339,10 @@ TEST_CASE("gradcheck looks at forward mode too where it is asked to", "[A25][A24
   CHECK_THROWS_WITH(gradcheck(lost, {in[0]}, forward), ContainsSubstring("forward mode"));
   CHECK_THROWS_AS(gradcheck(lost, {in[0]}, fast), GradcheckError);
 }
+
+TEST_CASE("fast mode, as the slow one, has nothing to say of an input without elements", "[A26]") {
+  Tensor none = test::from_values({}, {0, 3}, {.requires_grad = true});
+  auto f = [](const std::vector<Tensor>& in) { return mean(in[0]); };  // NaN, whatever the input
+  CHECK(gradcheck(f, {none}));
+  CHECK(gradcheck(f, {none}, {.fast_mode = true}));
+}
