@@ -24,7 +24,7 @@ constexpr int kChainLength = 200;
 /// A chain of multiplications, recorded, and its backward; with a hook before and one after each
 /// node's backward if that is wanted.
 std::function<void()> chain(int64_t n, bool hooks = false) {
-  farro::TensorOptions plain{.device = farro::Device("serial")};
+  farro::TensorOptions plain{.device = farro::is_available("serial") ? "serial" : "cpu"};
   Tensor x = farro::ones({n}, plain), w = farro::full({n}, 1.0001, plain),
          seed = farro::ones({n}, plain);
   x.requires_grad_();
