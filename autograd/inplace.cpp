@@ -142,10 +142,11 @@ void mark_view(const Tensor& view, const Tensor& base, bool of_several) {
   AutogradMeta& meta = view.impl()->make_meta();
   const auto& base_meta = base.impl()->meta;
   bool view_of_view = base_meta && base_meta->base.defined();
-  meta.base = view_of_view ? base_meta->base : base;
+  const Tensor root_tensor = view_of_view ? base_meta->base : base;
+  AutogradMeta& root = root_tensor.impl()->make_meta();  // may throw, so before the view counts as one
+  meta.base = root_tensor;
   meta.view = of_several ? View::MultiOutput : grad_mode_enabled() ? View::Recorded : View::NoGrad;
   if (view_of_view && base_meta->view != View::Recorded) meta.view = base_meta->view;
-  AutogradMeta& root = meta.base.impl()->make_meta();
   std::lock_guard lock(views_locks.of(meta.base.impl()));
   meta.next_view = root.first_view;
   if (root.first_view) root.first_view->meta->previous_view = view.impl();

@@ -57,6 +57,7 @@ class Adam final : public OptimizerOf<AdamOptions> {
 
  private:
   void update(Entry& entry, const AdamOptions& options) override;
+  size_t slot_count(const AdamOptions& options) const override { return options.amsgrad ? 3 : 2; }
   detail::BiasCorrection correction_;
 };
 
@@ -70,6 +71,7 @@ class AdamW final : public OptimizerOf<AdamWOptions> {
 
  private:
   void update(Entry& entry, const AdamWOptions& options) override;
+  size_t slot_count(const AdamWOptions& options) const override { return options.amsgrad ? 3 : 2; }
   detail::BiasCorrection correction_;
 };
 

@@ -6,6 +6,7 @@
 
 #include <farro/autograd/ops/factory.hpp>
 #include <farro/autograd/record.hpp>
+#include <farro/backends/kernels/copy.hpp>
 #include <farro/optim/optimizer_of.hpp>
 
 namespace farro::optim {
@@ -53,7 +54,7 @@ void Optimizer::add_group(const Parameters& params) {
   groups_.push_back(std::move(group));
 }
 
-bool Optimizer::prepare(Entry& entry) const {
+bool Optimizer::prepare(Entry& entry, size_t slots) const {
   entry.grad = entry.param.grad();
   if (!entry.grad.defined()) return false;
   if (entry.grad.sizes() != entry.param.sizes() || entry.grad.dtype() != entry.param.dtype() ||
@@ -64,28 +65,45 @@ bool Optimizer::prepare(Entry& entry) const {
                      name_of(grad.dtype()), grad.device().str());
   }
   entry.grad = entry.grad.contiguous();
-  entry.contiguous_param = entry.param.is_contiguous() ? entry.param : entry.param.contiguous();
+  if (entry.param.is_contiguous()) {
+    entry.contiguous_param = entry.param;
+  } else {
+    entry.contiguous_param = entry.param.contiguous();
+    entry.target = entry.param.detach();
+  }
+  for (size_t i = 0; i < slot_names_.size(); ++i) {
+    Tensor& tensor = entry.state.slots[i];
+    DType dtype = compute_dtype(entry.param.dtype());
+    if (tensor.defined()) {
+      if (tensor.dtype() != dtype || tensor.device() != entry.param.device())
+        tensor = tensor.to(entry.param.device(), dtype);
+      check_slot(entry, i);
+    } else if (i < slots) {
+      entry.made[i] = empty(entry.param.sizes(), dtype, entry.param.device());
+      entry.made[i].zero_();
+    }
+  }
   return true;
+}
+
+void Optimizer::check_slot(const Entry& entry, size_t index) const {
+  const Tensor& tensor = entry.state.slots[index];
+  if (FARRO_LIKELY(tensor.sizes() == entry.param.sizes())) return;
+  fail<ShapeError>(name_, "expected a parameter of shape {} (as its {} has), got {}", to_string(tensor.sizes()),
+                   slot_names_[index], to_string(entry.param.sizes()));
 }
 
 const ArrayView& Optimizer::slot(Entry& entry, size_t index) const {
   Tensor& tensor = entry.state.slots[index];
-  DType dtype = compute_dtype(entry.param.dtype());
-  if (FARRO_UNLIKELY(!tensor.defined())) {
-    tensor = empty(entry.param.sizes(), dtype, entry.param.device());
-    tensor.zero_();
-  } else if (FARRO_UNLIKELY(tensor.dtype() != dtype || tensor.device() != entry.param.device())) {
-    tensor = tensor.to(entry.param.device(), dtype);
-  }
-  if (FARRO_UNLIKELY(tensor.sizes() != entry.param.sizes())) {
-    fail<ShapeError>(name_, "expected a parameter of shape {} (as its {} has), got {}", to_string(tensor.sizes()),
-                     slot_names_[index], to_string(entry.param.sizes()));
-  }
+  if (FARRO_UNLIKELY(!tensor.defined())) tensor = std::move(entry.made[index]);
   return tensor.array();
 }
 
 void Optimizer::finish(Entry& entry) const {
-  if (!entry.contiguous_param.is_same(entry.param)) entry.param.detach().copy_(entry.contiguous_param);
+  if (FARRO_UNLIKELY(entry.target.defined())) {
+    kernels::copy(entry.target.array(), entry.contiguous_param.array());
+    entry.target = {};
+  }
   autograd::bump_version(entry.param);
   entry.grad = {};
   entry.contiguous_param = {};

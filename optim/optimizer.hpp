@@ -96,6 +96,8 @@ class Optimizer {
     Tensor param;
     State state;
     Tensor contiguous_param{}, grad{};  ///< while a step runs: what the kernel works on
+    Tensor target{};                    ///< … and where the result goes, where that is elsewhere
+    std::array<Tensor, kMaxSlots> made{};  ///< slots that a step is to begin with
   };
   using Group = std::vector<Entry>;
   using Options = std::vector<std::pair<std::string, Tensor>>;
@@ -107,9 +109,10 @@ class Optimizer {
   /// Checks the options of all groups, and then takes them over if `commit`.
   virtual void set_group_options(const std::vector<Options>& options, bool commit) = 0;
 
-  /// Makes the entry ready for its kernel: false if it has no gradient.
-  bool prepare(Entry& entry) const;
-  /// A slot that fits the parameter in shape, dtype and device; zeros at first.
+  /// Makes the entry and its first `slots` slots ready for its kernel: false if it has no gradient. All that a step
+  /// allocates is allocated here, before any parameter changes.
+  bool prepare(Entry& entry, size_t slots) const;
+  /// A slot that fits the parameter in shape, dtype and device; zeros at first. Made ready by prepare.
   const ArrayView& slot(Entry& entry, size_t index) const;
   /// After the kernel.
   void finish(Entry& entry) const;
@@ -119,6 +122,7 @@ class Optimizer {
   std::vector<Group> groups_;
 
  private:
+  void check_slot(const Entry& entry, size_t index) const;
   struct Loaded;
   Loaded read(const StateDict& state) const;
 };
@@ -146,6 +150,8 @@ class OptimizerOf : public Optimizer {
     for (const ParamGroup<O>& group : groups) add_param_group(group);
   }
   virtual void update(Entry& entry, const O& options) = 0;
+  /// How many slots update will use, the first ones.
+  virtual size_t slot_count(const O& options) const = 0;
 
   Options group_options(size_t group) const override;
   void set_group_options(const std::vector<Options>& options, bool commit) override;

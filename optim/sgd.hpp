@@ -26,6 +26,7 @@ class SGD final : public OptimizerOf<SGDOptions> {
 
  private:
   void update(Entry& entry, const SGDOptions& options) override;
+  size_t slot_count(const SGDOptions& options) const override { return options.momentum != 0 ? 1 : 0; }
 };
 
 }  // namespace farro::optim
