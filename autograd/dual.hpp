@@ -1,7 +1,8 @@
 #pragma once
 
-/// Dual numbers: a value and its partial derivatives along N directions. Their functions are the pointwise operations of
-/// pointwise_list.hpp, whose gradients serve forwards as well, since an operation's derivative is a number.
+/// Dual numbers: a value and its partial derivatives along N directions. Their functions are the
+/// pointwise operations of pointwise_list.hpp, whose gradients serve forwards as well, since an
+/// operation's derivative is a number.
 
 #include <type_traits>
 #include <utility>
@@ -11,13 +12,15 @@
 namespace farro {
 namespace detail {
 
-/// Calls f(0), …, f(N - 1) with constants: of an array that only constants index the compiler keeps the elements in
-/// registers, of one that a loop goes over it does not, even where the loop is unrolled later.
+/// Calls f(0), …, f(N - 1) with constants: of an array that only constants index the compiler keeps
+/// the elements in registers, of one that a loop goes over it does not, even where the loop is
+/// unrolled later.
 template <int N, class F>
 FARRO_FORMULA FARRO_INLINE void unrolled(const F& f) {
   [&]<int... K>(std::integer_sequence<int, K...>) __attribute__((always_inline)) {
     (f(std::integral_constant<int, K>()), ...);
-  }(std::make_integer_sequence<int, N>());
+  }
+  (std::make_integer_sequence<int, N>());
 }
 
 }  // namespace detail
@@ -33,7 +36,8 @@ struct Dual {
 
   T value;
   T partial[N];
-  bool moves[N];  ///< whether a direction changes it at all: its partial derivative counts as 0 if not
+  bool moves[N];  ///< whether a direction changes it at all: its partial derivative counts as 0 if
+                  ///< not
 
   FARRO_FORMULA FARRO_INLINE Dual() : Dual(T(0)) {}
   FARRO_FORMULA FARRO_INLINE Dual(const T& v) : value(v) {
@@ -43,8 +47,9 @@ struct Dual {
     });
   }
   template <class Number>
-    requires(std::is_arithmetic_v<Number> && !std::is_same_v<Number, T>)
-  FARRO_FORMULA FARRO_INLINE Dual(Number v) : Dual(T(v)) {}
+  requires(std::is_arithmetic_v<Number> && !std::is_same_v<Number, T>) FARRO_FORMULA FARRO_INLINE
+      Dual(Number v)
+      : Dual(T(v)) {}
 };
 
 namespace detail {
@@ -61,13 +66,15 @@ FARRO_FORMULA FARRO_INLINE Dual<T, N> chain(const Op& op, const Dual<T, N>& x) {
 }
 
 template <class Op, class T, int N>
-FARRO_FORMULA FARRO_INLINE Dual<T, N> chain(const Op& op, const Dual<T, N>& x, const Dual<T, N>& z) {
+FARRO_FORMULA FARRO_INLINE Dual<T, N> chain(const Op& op, const Dual<T, N>& x,
+                                            const Dual<T, N>& z) {
   Dual<T, N> y;
   y.value = op.forward(x.value, z.value);
   unrolled<N>(FARRO_UNROLLED(k) {
     y.moves[k] = x.moves[k] || z.moves[k];
     y.partial[k] = T(0);
-    if (x.moves[k]) y.partial[k] = op.template backward<0, T>(x.partial[k], x.value, z.value, y.value);
+    if (x.moves[k])
+      y.partial[k] = op.template backward<0, T>(x.partial[k], x.value, z.value, y.value);
     if (z.moves[k]) {
       T along_z = op.template backward<1, T>(z.partial[k], x.value, z.value, y.value);
       y.partial[k] = x.moves[k] ? y.partial[k] + along_z : along_z;
@@ -85,22 +92,21 @@ inline constexpr bool is_dual<Dual<T, N>> = true;
 
 /// A dual on at least one side; the other may be what a dual can be made of.
 template <class A, class B>
-concept DualPair = (detail::is_dual<A> && std::is_convertible_v<B, A>) || (detail::is_dual<B> && std::is_convertible_v<A, B>);
+concept DualPair = (detail::is_dual<A> && std::is_convertible_v<B, A>) ||
+                   (detail::is_dual<B> && std::is_convertible_v<A, B>);
 template <class A, class B>
 using DualOf = std::conditional_t<detail::is_dual<A>, A, B>;
 
-#define FARRO_DUAL_OPERATOR(symbol, Op)                                     \
-  template <class A, class B>                                               \
-    requires DualPair<A, B>                                                 \
-  FARRO_FORMULA FARRO_INLINE DualOf<A, B> operator symbol(const A& a, const B& b) { \
-    using D = DualOf<A, B>;                                                 \
-    return detail::chain(Op{}, D(a), D(b));                                 \
-  }                                                                         \
-  template <class T, int N, class B>                                        \
-    requires std::is_convertible_v<B, Dual<T, N>>                           \
-  FARRO_FORMULA FARRO_INLINE Dual<T, N>& operator symbol##=(Dual<T, N>& a, const B& b) { \
-    return a = a symbol b;                                                  \
-  }
+#define FARRO_DUAL_OPERATOR(symbol, Op)                                               \
+  template <class A, class B>                                                         \
+  requires DualPair<A, B> FARRO_FORMULA FARRO_INLINE DualOf<A, B>                     \
+  operator symbol(const A& a, const B& b) {                                           \
+    using D = DualOf<A, B>;                                                           \
+    return detail::chain(Op{}, D(a), D(b));                                           \
+  }                                                                                   \
+  template <class T, int N, class B>                                                  \
+  requires std::is_convertible_v<B, Dual<T, N>> FARRO_FORMULA FARRO_INLINE Dual<T, N> \
+  &operator symbol##=(Dual<T, N>& a, const B& b) { return a = a symbol b; }
 FARRO_DUAL_OPERATOR(+, ops::Add)
 FARRO_DUAL_OPERATOR(-, ops::Sub)
 FARRO_DUAL_OPERATOR(*, ops::Mul)
@@ -116,12 +122,12 @@ FARRO_FORMULA FARRO_INLINE Dual<T, N> operator+(const Dual<T, N>& x) {
   return x;
 }
 
-#define FARRO_DUAL_COMPARISON(symbol)                                                \
-  template <class A, class B>                                                        \
-    requires DualPair<A, B>                                                          \
-  FARRO_FORMULA FARRO_INLINE auto operator symbol(const A& a, const B& b) {         \
-    using D = DualOf<A, B>;                                                          \
-    return D(a).value symbol D(b).value;                                             \
+#define FARRO_DUAL_COMPARISON(symbol)                                                   \
+  template <class A, class B>                                                           \
+  requires DualPair<A, B> FARRO_FORMULA FARRO_INLINE auto operator symbol(const A& a,   \
+                                                                          const B& b) { \
+    using D = DualOf<A, B>;                                                             \
+    return D(a).value symbol D(b).value;                                                \
   }
 FARRO_DUAL_COMPARISON(==)
 FARRO_DUAL_COMPARISON(!=)
@@ -132,8 +138,8 @@ FARRO_DUAL_COMPARISON(>=)
 #undef FARRO_DUAL_COMPARISON
 
 template <class Condition, class A, class B>
-  requires DualPair<A, B>
-FARRO_FORMULA FARRO_INLINE DualOf<A, B> select(const Condition& condition, const A& a, const B& b) {
+requires DualPair<A, B> FARRO_FORMULA FARRO_INLINE DualOf<A, B> select(const Condition& condition,
+                                                                       const A& a, const B& b) {
   using D = DualOf<A, B>;
   using T = typename D::Value;
   D x(a), z(b), y;
@@ -150,10 +156,10 @@ FARRO_FORMULA FARRO_INLINE auto isnan(const Dual<T, N>& x) {
   return math::isnan(x.value);
 }
 
-#define FARRO_DUAL_UNARY(f, Op)                                       \
-  template <class T, int N>                                           \
-  FARRO_FORMULA FARRO_INLINE Dual<T, N> f(const Dual<T, N>& x) {     \
-    return detail::chain(Op{}, x);                                    \
+#define FARRO_DUAL_UNARY(f, Op)                                  \
+  template <class T, int N>                                      \
+  FARRO_FORMULA FARRO_INLINE Dual<T, N> f(const Dual<T, N>& x) { \
+    return detail::chain(Op{}, x);                               \
   }
 FARRO_DUAL_UNARY(abs, ops::Abs)
 FARRO_DUAL_UNARY(sign, ops::Sign)
@@ -190,10 +196,10 @@ FARRO_DUAL_UNARY(sigmoid, ops::Sigmoid)
 FARRO_DUAL_UNARY(log_sigmoid, ops::LogSigmoid)
 #undef FARRO_DUAL_UNARY
 
-#define FARRO_DUAL_BINARY(f, Op)                                                              \
-  template <class T, int N>                                                                   \
-  FARRO_FORMULA FARRO_INLINE Dual<T, N> f(const Dual<T, N>& x, const Dual<T, N>& y) {        \
-    return detail::chain(Op{}, x, y);                                                         \
+#define FARRO_DUAL_BINARY(f, Op)                                                      \
+  template <class T, int N>                                                           \
+  FARRO_FORMULA FARRO_INLINE Dual<T, N> f(const Dual<T, N>& x, const Dual<T, N>& y) { \
+    return detail::chain(Op{}, x, y);                                                 \
   }
 FARRO_DUAL_BINARY(pow, ops::Pow)
 FARRO_DUAL_BINARY(atan2, ops::Atan2)

@@ -50,17 +50,18 @@ void run_backward(const MapCall& call, const MapDirections& along, int64_t n,
     const MapDirections& along;
   } context{kernels.backward[compute_index(call.compute)], call.f.get(), along};
   size_t inputs = static_cast<size_t>(kernels.entry.kernels.arity + kernels.outputs);
-  run_operands({.device = call.device,
-                .label = "farro::map_backward",
-                .compute = call.compute,
-                .n = n,
-                .cost = 4},
-               {a.out.data(), static_cast<size_t>(along.count)}, {a.in.data(), inputs},
-               [](const void* c, void* const* out, const void* const* in, int64_t count) {
-                 const auto& [run, functor, directions] = *static_cast<const Context*>(c);
-                 run(functor, directions, out, in, count);
-               },
-               &context);
+  run_operands(
+      {.device = call.device,
+       .label = "farro::map_backward",
+       .compute = call.compute,
+       .n = n,
+       .cost = 4},
+      {a.out.data(), static_cast<size_t>(along.count)}, {a.in.data(), inputs},
+      [](const void* c, void* const* out, const void* const* in, int64_t count) {
+        const auto& [run, functor, directions] = *static_cast<const Context*>(c);
+        run(functor, directions, out, in, count);
+      },
+      &context);
 }
 
 /// An operand that reads 0 everywhere.
@@ -162,8 +163,7 @@ void recorded_gradients(
   }
   std::vector<Tensor> result(wanted.size());
   if (!outputs.empty()) {
-    result =
-        grad(outputs, wanted, {.create_graph = create_graph, .allow_unused = true}, gradients);
+    result = grad(outputs, wanted, {.create_graph = create_graph, .allow_unused = true}, gradients);
   }
   auto next = result.begin();
   for (size_t k = 0; k < x.size(); ++k) {
@@ -203,8 +203,7 @@ void map(const MapKernels& kernels, std::shared_ptr<const void> f, const Tensor*
   bool wants = false;
   for (int i = 0; i < kernels.entry.kernels.arity; ++i) wants = wants || inputs[i]->requires_grad();
   IntrusivePtr<Node> node;
-  if (wants && grad_mode_enabled())
-    node = IntrusivePtr<Node>(new MapNode(std::move(call), inputs));
+  if (wants && grad_mode_enabled()) node = IntrusivePtr<Node>(new MapNode(std::move(call), inputs));
   for (int m = 0; m < kernels.outputs; ++m) {
     TensorImpl* y = outputs[m].impl();
     y->wrapped_number = plan.number;

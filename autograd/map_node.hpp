@@ -17,7 +17,7 @@ using Tensors = SmallVector<Tensor, 4>;
 struct MapCall {
   const MapKernels& kernels;
   std::shared_ptr<const void> f;
-  Dims sizes;      ///< to which the inputs broadcast
+  Dims sizes;  ///< to which the inputs broadcast
   DType compute;
   Device device;
 
@@ -27,13 +27,15 @@ struct MapCall {
 
 /// Plans a map. Throws as map does.
 PointwisePlan plan_map(const MapKernels& kernels, const Tensor* const* inputs);
-/// Fills dx for the inputs that `node` needs from the outputs' gradients, which broadcast to the call's sizes: one kernel
-/// for each kMapDuals of them.
-void fused_gradients(const MapCall& call, const Node& node, const Tensors& x, const Grads& dy, Grads& dx);
-/// The same by recorded operations: `forward` computes outputs from the inputs as it is given them. Recorded itself in
-/// grad mode.
-void recorded_gradients(const Node& node, const Tensors& x, const Grads& dy, Grads& dx,
-                        const std::function<void(const Tensors& x, std::vector<Tensor>& y)>& forward);
+/// Fills dx for the inputs that `node` needs from the outputs' gradients, which broadcast to the
+/// call's sizes: one kernel for each kMapDuals of them.
+void fused_gradients(const MapCall& call, const Node& node, const Tensors& x, const Grads& dy,
+                     Grads& dx);
+/// The same by recorded operations: `forward` computes outputs from the inputs as it is given them.
+/// Recorded itself in grad mode.
+void recorded_gradients(
+    const Node& node, const Tensors& x, const Grads& dy, Grads& dx,
+    const std::function<void(const Tensors& x, std::vector<Tensor>& y)>& forward);
 /// The functor by recorded operations, in the compute type; an output of `call.sizes` each.
 std::vector<Tensor> recorded_map(const MapCall& call, const Tensors& x);
 

@@ -27,8 +27,8 @@ struct ReduceCall {
   Reduced reduced;
 };
 
-/// The shape of the iteration: the dimensions that stay and those that are reduced, in the order in which elements are
-/// numbered.
+/// The shape of the iteration: the dimensions that stay and those that are reduced, in the order in
+/// which elements are numbered.
 class Order {
  public:
   Order(const Reduced& r, bool outputs_inside) {
@@ -67,7 +67,8 @@ MapOperands operands_in(const Order& order, const MapCall& call, const Tensor* c
 }
 
 /// Fills y, and for the largest the places among the reduced elements.
-void run_host(const ReduceCall& call, const Tensor* const* inputs, const Tensor& y, const Tensor& places) {
+void run_host(const ReduceCall& call, const Tensor* const* inputs, const Tensor& y,
+              const Tensor& places) {
   const Reduced& r = call.reduced;
   bool inside = !r.input.empty() && !r.removes(r.input.size() - 1) && y.numel() >= 4;
   Order order(r, inside);
@@ -76,25 +77,26 @@ void run_host(const ReduceCall& call, const Tensor* const* inputs, const Tensor&
     MapKernels::Forward run;
     const void* f;
   } context{call.map.kernels.forward[compute_index(call.map.compute)], call.map.f.get()};
-  ComputedOperand computed{
-      {a.in.data(), static_cast<size_t>(call.map.kernels.entry.kernels.arity)},
-      [](const void* c, void* const* out, const void* const* in, int64_t n) {
-        const auto& [run, functor] = *static_cast<const Context*>(c);
-        run(functor, out, in, n);
-      },
-      &context, 2};
+  ComputedOperand computed{{a.in.data(), static_cast<size_t>(call.map.kernels.entry.kernels.arity)},
+                           [](const void* c, void* const* out, const void* const* in, int64_t n) {
+                             const auto& [run, functor] = *static_cast<const Context*>(c);
+                             run(functor, out, in, n);
+                           },
+                           &context,
+                           2};
   kernels::ComputedElements elements{computed, call.map.compute, r.count, inside};
   if (call.op == Reduce::Max) {
     ArrayView values = y.array();
     kernels::arg_reduce(places.array(), &values, elements, true);
   } else {
-    kernels::reduce(y.array(), elements, call.op == Reduce::Sum ? kernels::ReduceOp::Sum : kernels::ReduceOp::Mean);
+    kernels::reduce(y.array(), elements,
+                    call.op == Reduce::Sum ? kernels::ReduceOp::Sum : kernels::ReduceOp::Mean);
   }
 }
 
 /// The same by the plain kernel, whose blocks are then reduced as arrays.
-void run_portable(const ReduceCall& call, const MapReduceKernels& kernels, const Tensor* const* inputs, const Tensor& y,
-                  const Tensor& places) {
+void run_portable(const ReduceCall& call, const MapReduceKernels& kernels,
+                  const Tensor* const* inputs, const Tensor& y, const Tensor& places) {
   const Reduced& r = call.reduced;
   MapOperands a = operands_in(Order(r, false), call.map, inputs);
   int64_t blocks = std::max<int64_t>((r.count + kBlock - 1) / kBlock, 1);
@@ -102,18 +104,21 @@ void run_portable(const ReduceCall& call, const MapReduceKernels& kernels, const
   Tensor values = empty({y.numel(), blocks}, call.map.compute, call.map.device);
   Tensor block_places = largest ? empty({y.numel(), blocks}, kInt64, call.map.device) : Tensor();
   kernels.portable(call.map.f.get(), call.map.device, call.map.compute, a,
-                   {y.numel(), r.count, blocks, values.array().data, largest ? block_places.array().as<int64_t>() : nullptr});
+                   {y.numel(), r.count, blocks, values.array().data,
+                    largest ? block_places.array().as<int64_t>() : nullptr});
   if (largest) {
     auto [best, block] = max(values, 1);
     y.copy_(reshape(best, y.sizes()));
     places.copy_(reshape(gather(block_places, 1, unsqueeze(block, 1)), y.sizes()));
   } else {
     Tensor total = sum(values, {1});
-    y.copy_(reshape(call.op == Reduce::Mean ? total / static_cast<double>(r.count) : total, y.sizes()));
+    y.copy_(
+        reshape(call.op == Reduce::Mean ? total / static_cast<double>(r.count) : total, y.sizes()));
   }
 }
 
-/// Where the chosen elements lie along each dimension of the inputs' common shape: tensors that broadcast to the result's.
+/// Where the chosen elements lie along each dimension of the inputs' common shape: tensors that
+/// broadcast to the result's.
 std::vector<Index> coordinates(const Reduced& r, const Tensor& places) {
   std::vector<Index> result;
   int64_t inner = r.count;
@@ -125,7 +130,8 @@ std::vector<Index> coordinates(const Reduced& r, const Tensor& places) {
     } else {
       Dims shape(places.dim(), 1);
       shape[kept++] = r.input[d];
-      result.emplace_back(reshape(arange(r.input[d], {.dtype = kInt64, .device = places.device()}), shape));
+      result.emplace_back(
+          reshape(arange(r.input[d], {.dtype = kInt64, .device = places.device()}), shape));
     }
   }
   return result;
@@ -182,24 +188,28 @@ class MapReduceNode final : public MapNodeBase {
 
 }  // namespace
 
-Tensor map_reduce(const MapReduceKernels& kernels, std::shared_ptr<const void> f, Reduce op, IntList dims,
-                  const Tensor* const* inputs) {
+Tensor map_reduce(const MapReduceKernels& kernels, std::shared_ptr<const void> f, Reduce op,
+                  IntList dims, const Tensor* const* inputs) {
   PointwisePlan plan = plan_map(*kernels.map, inputs);
   int arity = kernels.map->entry.kernels.arity;
   bool wants = false;
   for (int i = 0; i < arity; ++i) wants = wants || inputs[i]->requires_grad();
   Tensor y, places;
-  ReduceCall call{{*kernels.map, std::move(f), plan.sizes, plan.compute, plan.device}, op, Reduced(plan.sizes, dims, false, "map_reduce")};
+  ReduceCall call{{*kernels.map, std::move(f), plan.sizes, plan.compute, plan.device},
+                  op,
+                  Reduced(plan.sizes, dims, false, "map_reduce")};
   const Reduced& r = call.reduced;
   {
     NoGrad quiet;
     y = empty(r.result, plan.output, plan.device);
     if (op == Reduce::Max && r.count == 0 && y.numel() > 0) {
-      fail<ValueError>("map_reduce", "expected at least one element to choose from, got shape {}", to_string(r.input));
+      fail<ValueError>("map_reduce", "expected at least one element to choose from, got shape {}",
+                       to_string(r.input));
     }
     if (op == Reduce::Max) places = empty(r.result, kInt64, plan.device);
     if (y.numel() > 0) {
-      call.map.portable() ? run_portable(call, kernels, inputs, y, places) : run_host(call, inputs, y, places);
+      call.map.portable() ? run_portable(call, kernels, inputs, y, places)
+                          : run_host(call, inputs, y, places);
     }
   }
   if (wants && grad_mode_enabled()) {

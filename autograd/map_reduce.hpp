@@ -1,10 +1,10 @@
 #pragma once
 
-/// map_reduce: a user's own formula and a reduction behind it, in one pass over the inputs; nothing of the formula's size
-/// is kept.
+/// map_reduce: a user's own formula and a reduction behind it, in one pass over the inputs; nothing
+/// of the formula's size is kept.
 ///
-///     Tensor loss = map_reduce([](auto x, auto y) { return (x - y) * (x - y); }, Reduce::Mean, {}, x, y);
-///     Tensor top = map_reduce(Gaussian{}, Reduce::Max, {-1}, x, mean, sigma);
+///     Tensor loss = map_reduce([](auto x, auto y) { return (x - y) * (x - y); }, Reduce::Mean, {},
+///     x, y); Tensor top = map_reduce(Gaussian{}, Reduce::Max, {-1}, x, mean, sigma);
 
 #include <farro/autograd/map.hpp>
 #include <farro/autograd/tensor.hpp>
@@ -19,18 +19,19 @@ namespace autograd {
 /// What map_reduce needs of a functor.
 struct MapReduceKernels {
   const MapKernels* map = nullptr;
-  /// The plain Kokkos kernel. Reduces block `b` of output `o` into values[o * blocks + b], and the place of the largest
-  /// into places likewise where that is not null.
+  /// The plain Kokkos kernel. Reduces block `b` of output `o` into values[o * blocks + b], and the
+  /// place of the largest into places likewise where that is not null.
   struct Blocks {
     int64_t outputs = 0, length = 0, blocks = 0;
     void* values = nullptr;
     int64_t* places = nullptr;
   };
-  void (*portable)(const void* f, Device device, DType compute, const MapOperands& operands, const Blocks& to) = nullptr;
+  void (*portable)(const void* f, Device device, DType compute, const MapOperands& operands,
+                   const Blocks& to) = nullptr;
 };
 
-Tensor map_reduce(const MapReduceKernels& kernels, std::shared_ptr<const void> f, Reduce op, IntList dims,
-                  const Tensor* const* inputs);
+Tensor map_reduce(const MapReduceKernels& kernels, std::shared_ptr<const void> f, Reduce op,
+                  IntList dims, const Tensor* const* inputs);
 
 namespace map_functions {
 
@@ -79,20 +80,25 @@ void reduce_portable(const void* functor, Device device, DType compute, const Ma
 }  // namespace map_functions
 }  // namespace autograd
 
-/// f of each element of the inputs (at most 8), as in map, summed, averaged or the largest taken over `dims` of the shape to
-/// which the inputs broadcast (an empty list: all of them), which the result lacks. Differentiable to any order. A sum has
-/// the bits of sum(map(f, x…), dims) on the host backends. Of equal largest elements the first takes the gradient; a NaN
-/// wins. Throws what map throws, IndexError for a dimension outside, ValueError for one that comes twice, and for the
+/// f of each element of the inputs (at most 8), as in map, summed, averaged or the largest taken
+/// over `dims` of the shape to which the inputs broadcast (an empty list: all of them), which the
+/// result lacks. Differentiable to any order. A sum has the bits of sum(map(f, x…), dims) on the
+/// host backends. Of equal largest elements the first takes the gradient; a NaN wins. Throws what
+/// map throws, IndexError for a dimension outside, ValueError for one that comes twice, and for the
 /// largest of no elements.
 template <class F, class... Inputs>
-  requires(std::is_convertible_v<const Inputs&, const Tensor&> && ...)
-Tensor map_reduce(F f, Reduce op, IntList dims, const Inputs&... inputs) {
+requires(std::is_convertible_v<const Inputs&, const Tensor&>&&...) Tensor
+    map_reduce(F f, Reduce op, IntList dims, const Inputs&... inputs) {
   constexpr int arity = static_cast<int>(sizeof...(Inputs));
   static_assert(arity >= 1 && arity <= kMaxMapInputs, "map_reduce takes from 1 to 8 tensors");
-  using Result = std::invoke_result_t<const F&, typename autograd::map_functions::NumberFor<Inputs>::type...>;
-  static_assert(!autograd::map_functions::IsArrayOrTuple<Result>::value, "map_reduce takes a function with one result");
-  static constexpr auto map_kernels = autograd::map_functions::make_kernels<F, arity, 1>("map_reduce");
-  static constexpr autograd::MapReduceKernels kernels{&map_kernels, autograd::map_functions::reduce_portable<F, arity>};
+  using Result =
+      std::invoke_result_t<const F&, typename autograd::map_functions::NumberFor<Inputs>::type...>;
+  static_assert(!autograd::map_functions::IsArrayOrTuple<Result>::value,
+                "map_reduce takes a function with one result");
+  static constexpr auto map_kernels =
+      autograd::map_functions::make_kernels<F, arity, 1>("map_reduce");
+  static constexpr autograd::MapReduceKernels kernels{
+      &map_kernels, autograd::map_functions::reduce_portable<F, arity>};
   return [&](const auto&... x) {
     const Tensor* list[] = {&x...};
     return autograd::map_reduce(kernels, std::make_shared<const F>(std::move(f)), op, dims, list);

@@ -70,8 +70,9 @@ Jobs set_hooks_against_none(int64_t n) {
   return {backward_of(kHooks), backward_of(kNothing), {.items = kLength}};
 }
 
-/// What two hooks cost at the least: a block for the two functions, moved into it, called once and freed, and the tensor
-/// that a backward which hooks look at may not put into the memory of the gradient that it was given.
+/// What two hooks cost at the least: a block for the two functions, moved into it, called once and
+/// freed, and the tensor that a backward which hooks look at may not put into the memory of the
+/// gradient that it was given.
 Jobs bare_hooks_against_none(int64_t n) {
   struct Block {
     autograd::NodePreHook before;
@@ -93,7 +94,9 @@ Jobs bare_hooks_against_none(int64_t n) {
     plain();
     for (int i = 0; i < kLength; ++i) {
       bare([](autograd::Grads& grads) { benchmark::DoNotOptimize(grads.size()); },
-           [](autograd::Grads& grads, const autograd::Grads&) { benchmark::DoNotOptimize(grads.size()); });
+           [](autograd::Grads& grads, const autograd::Grads&) {
+             benchmark::DoNotOptimize(grads.size());
+           });
     }
   };
   return {with_bare, plain, {.items = kLength}};
@@ -132,7 +135,8 @@ const bool registered = [] {
     add_row("P1/chain/training/serial/f32/" + size, [=] { return chain_against_torch(n); });
     add_row("P2/add/forward/serial/f32/" + size, [=] { return add_without_grad(n); });
     add_row("P3/hooks/training/serial/f32/" + size, [=] { return hooks_against_none(n); });
-    add_row("P3/bare_hooks/training/serial/f32/" + size, [=] { return bare_hooks_against_none(n); });
+    add_row("P3/bare_hooks/training/serial/f32/" + size,
+            [=] { return bare_hooks_against_none(n); });
     add_row("P3/set_hooks/backward/serial/f32/" + size, [=] { return set_hooks_against_none(n); });
   }
   add_row("P5/chain/training/serial/f32/16384", [] { return chain_against_torch(16384); });

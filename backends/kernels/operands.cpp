@@ -16,17 +16,20 @@ constexpr int64_t kBuffered = 6 * 512;
 constexpr int64_t kGrain = 8192;
 
 /// The outputs that are written past the caches, a bit each.
-uint32_t streamed(std::span<const PointwiseOperand> out, std::span<const PointwiseOperand> in, int64_t bytes) {
+uint32_t streamed(std::span<const PointwiseOperand> out, std::span<const PointwiseOperand> in,
+                  int64_t bytes) {
   uint32_t mask = 0;
   for (size_t k = 0; k < out.size(); ++k) {
     auto reads = [&](const PointwiseOperand& x) { return x.data == out[k].data; };
-    if (out[k].direct && kernels::streams(out[k].data, bytes) && std::ranges::none_of(in, reads)) mask |= 1u << k;
+    if (out[k].direct && kernels::streams(out[k].data, bytes) && std::ranges::none_of(in, reads))
+      mask |= 1u << k;
   }
   return mask;
 }
 
 /// Elements that are computed at a time.
-int64_t run_length(std::span<const PointwiseOperand> out, std::span<const PointwiseOperand> in, uint32_t stream = 0) {
+int64_t run_length(std::span<const PointwiseOperand> out, std::span<const PointwiseOperand> in,
+                   uint32_t stream = 0) {
   int64_t buffers = std::popcount(stream);
   for (const PointwiseOperand& x : in) buffers += x.data && !x.direct;
   for (const PointwiseOperand& y : out) buffers += !y.direct;
@@ -63,8 +66,10 @@ class Inputs {
     for (size_t k = 0; k < in_.size(); ++k) {
       const PointwiseOperand& x = in_[k];
       if (!x.data || x.one) continue;
-      if (x.direct) from_[k] = static_cast<const T*>(x.data) + i;
-      else kernels::read_run(x.data, x.dtype, x.walk, i, n, gathered_[k]);
+      if (x.direct)
+        from_[k] = static_cast<const T*>(x.data) + i;
+      else
+        kernels::read_run(x.data, x.dtype, x.walk, i, n, gathered_[k]);
     }
     return from_;
   }
@@ -77,8 +82,9 @@ class Inputs {
 
 /// One block: gathers, runs and scatters `length` elements at a time.
 template <class T>
-void run_block(std::span<const PointwiseOperand> out, std::span<const PointwiseOperand> in, int64_t begin, int64_t end,
-               int64_t length, uint32_t stream, RunFn run, const void* context) {
+void run_block(std::span<const PointwiseOperand> out, std::span<const PointwiseOperand> in,
+               int64_t begin, int64_t end, int64_t length, uint32_t stream, RunFn run,
+               const void* context) {
   Buffers<T> buffers(length);
   Inputs<T> inputs(in, std::min(length, end - begin), buffers);
   void* to[kMaxOperands];
@@ -95,7 +101,8 @@ void run_block(std::span<const PointwiseOperand> out, std::span<const PointwiseO
     for (size_t k = 0; k < out.size(); ++k) {
       const PointwiseOperand& y = out[k];
       if (stream >> k & 1) {
-        kernels::stream_copy(static_cast<T*>(y.data) + i, results[k], n * static_cast<int64_t>(sizeof(T)));
+        kernels::stream_copy(static_cast<T*>(y.data) + i, results[k],
+                             n * static_cast<int64_t>(sizeof(T)));
       } else if (!y.direct) {
         kernels::write_run(y.data, y.dtype, y.walk, i, n, results[k]);
       }
@@ -106,7 +113,8 @@ void run_block(std::span<const PointwiseOperand> out, std::span<const PointwiseO
 
 }  // namespace
 
-PointwiseOperand operand(const ArrayView& array, const Dims& sizes, DType compute, bool may_be_one) {
+PointwiseOperand operand(const ArrayView& array, const Dims& sizes, DType compute,
+                         bool may_be_one) {
   PointwiseOperand result;
   result.data = array.data;
   result.dtype = array.dtype;
@@ -130,17 +138,24 @@ PointwiseOperand operand(const ArrayView& array, const Dims& sizes, DType comput
   return result;
 }
 
-void run_operands(const OperandsRun& what, std::span<const PointwiseOperand> out, std::span<const PointwiseOperand> in,
-                  RunFn run, const void* context) {
+void run_operands(const OperandsRun& what, std::span<const PointwiseOperand> out,
+                  std::span<const PointwiseOperand> in, RunFn run, const void* context) {
   uint32_t stream = streamed(out, in, what.n * static_cast<int64_t>(size_of(what.compute)));
   int64_t length = run_length(out, in, stream);
-  parallel_blocks(what.device, what.label, {what.n, kGrain, what.cost}, [&](int64_t begin, int64_t end) {
-    switch (what.compute) {
-      case DType::Float32: run_block<float>(out, in, begin, end, length, stream, run, context); break;
-      case DType::Float64: run_block<double>(out, in, begin, end, length, stream, run, context); break;
-      default: run_block<int64_t>(out, in, begin, end, length, stream, run, context); break;
-    }
-  });
+  parallel_blocks(what.device, what.label, {what.n, kGrain, what.cost},
+                  [&](int64_t begin, int64_t end) {
+                    switch (what.compute) {
+                      case DType::Float32:
+                        run_block<float>(out, in, begin, end, length, stream, run, context);
+                        break;
+                      case DType::Float64:
+                        run_block<double>(out, in, begin, end, length, stream, run, context);
+                        break;
+                      default:
+                        run_block<int64_t>(out, in, begin, end, length, stream, run, context);
+                        break;
+                    }
+                  });
 }
 
 template <class T>

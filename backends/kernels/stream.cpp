@@ -43,7 +43,8 @@ void stream_copy(void* to, const void* from, int64_t bytes) {
     _mm256_stream_si256(target + 1, _mm256_loadu_si256(source + 1));
   }
 #endif
-  std::memcpy(static_cast<char*>(to) + done, static_cast<const char*>(from) + done, static_cast<size_t>(bytes - done));
+  std::memcpy(static_cast<char*>(to) + done, static_cast<const char*>(from) + done,
+              static_cast<size_t>(bytes - done));
 }
 
 void stream_done() {

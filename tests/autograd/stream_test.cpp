@@ -2,14 +2,14 @@
 
 #include <utility>
 
+#include <support/compare.hpp>
+#include <support/devices.hpp>
 #include <farro/autograd/engine.hpp>
 #include <farro/autograd/map.hpp>
 #include <farro/autograd/ops/factory.hpp>
 #include <farro/autograd/ops/pointwise.hpp>
 #include <farro/autograd/ops/shape.hpp>
 #include <farro/backends/kernels/stream.hpp>
-#include <support/compare.hpp>
-#include <support/devices.hpp>
 
 using namespace farro;
 
@@ -18,7 +18,8 @@ namespace {
 /// All results of this many bytes and more are written past the caches.
 class StreamFrom {
  public:
-  explicit StreamFrom(int64_t bytes) : previous_(std::exchange(kernels::stream_threshold(), bytes)) {}
+  explicit StreamFrom(int64_t bytes)
+      : previous_(std::exchange(kernels::stream_threshold(), bytes)) {}
   ~StreamFrom() { kernels::stream_threshold() = previous_; }
 
  private:
@@ -27,9 +28,11 @@ class StreamFrom {
 
 std::vector<Tensor> results(Device device, DType dtype, int64_t n) {
   auto input = [&](uint64_t seed) {
-    return test::random({n}, {.dtype = dtype, .device = device, .requires_grad = true}, seed, -2, 2);
+    return test::random({n}, {.dtype = dtype, .device = device, .requires_grad = true}, seed, -2,
+                        2);
   };
-  Tensor x = input(1), y = input(2), z = test::random({3, n}, {.dtype = dtype, .device = device}, 3, -2, 2);
+  Tensor x = input(1), y = input(2),
+         z = test::random({3, n}, {.dtype = dtype, .device = device}, 3, -2, 2);
   Tensor sum = x * y + tanh(x), spread = z * x, turned = z.transpose(0, 1) - 1.0;
   Tensor fused = map([](auto a, auto b) { return a * math::exp(b); }, x, y);
   Tensor inplace = z * 1.0;

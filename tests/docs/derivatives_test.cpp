@@ -69,7 +69,7 @@ TEST_CASE("autograd.md: map") {
 
 TEST_CASE("autograd.md: map_reduce") {
   Tensor x = rand({1000, 3}, {.requires_grad = true}), target = rand({3});
-  Tensor total = map_reduce(Huber{0.3}, Reduce::Mean, {}, x, target);   // over everything
+  Tensor total = map_reduce(Huber{0.3}, Reduce::Mean, {}, x, target);  // over everything
   Tensor worst = map_reduce(Huber{0.3}, Reduce::Max, {0}, x, target);  // of each column
   worst.sum().backward();  // reaches the element that was the largest, the first of equal ones
 
