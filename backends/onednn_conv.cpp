@@ -289,8 +289,8 @@ int64_t images_per_block(const Key& key) {
   return std::clamp<int64_t>(block, 1, s.batch);
 }
 
-std::unique_ptr<Plan> make_plan(const Key& key) {
-  auto plan = std::make_unique<Plan>();
+std::shared_ptr<const Plan> make_plan(const Key& key) {
+  auto plan = std::make_shared<Plan>();
   plan->key = key;
   plan->block = images_per_block(key);
   plan->blocks = (key.shape.batch + plan->block - 1) / plan->block;
@@ -307,25 +307,23 @@ std::unique_ptr<Plan> make_plan(const Key& key) {
   return plan;
 }
 
-/// Plans live as long as the process; each thread remembers those that it used last.
-const Plan& find_plan(const ConvShape& shape, Pass pass, bool has_bias) {
-  constexpr size_t kRecent = 128;
-  static thread_local const Plan* recent[kRecent];
+/// Plans are kept for all threads, and those that it used last for each. When there are very many,
+/// all are forgotten: shapes that never come back must not fill the memory.
+std::shared_ptr<const Plan> find_plan(const ConvShape& shape, Pass pass, bool has_bias) {
+  constexpr size_t kRecent = 128, kMost = 1024;
+  static thread_local std::array<std::shared_ptr<const Plan>, kRecent> recent;
   Key key{shape, static_cast<int64_t>(pass), has_bias};
-  const Plan*& slot = recent[KeyHash()(key) % kRecent];
-  if (slot && slot->key == key) return *slot;
+  std::shared_ptr<const Plan>& slot = recent[KeyHash()(key) % kRecent];
+  if (slot && slot->key == key) return slot;
 
   static std::mutex mutex;
-  static auto* plans = new std::unordered_map<Key, std::unique_ptr<Plan>, KeyHash>;
+  static auto* plans = new std::unordered_map<Key, std::shared_ptr<const Plan>, KeyHash>;
   std::lock_guard lock(mutex);
-  std::unique_ptr<Plan>& plan = (*plans)[key];
+  if (plans->size() >= kMost) plans->clear();
+  std::shared_ptr<const Plan>& plan = (*plans)[key];
   if (!plan) plan = make_plan(key);
-  slot = plan.get();
-  return *slot;
-}
-
-memory wrap(const Desc& desc, const void* data) {
-  return memory(desc, engine(), const_cast<void*>(data));
+  slot = plan;
+  return slot;
 }
 
 struct Operand {
@@ -353,7 +351,7 @@ void execute(const Primitive& primitive, std::span<const Operand> operands) {
     if (known)
       m.set_data_handle(const_cast<void*>(o.data));
     else
-      m = wrap(*o.desc, o.data);
+      m = memory(*o.desc, engine(), const_cast<void*>(o.data));
     arguments[i] = {o.argument, m.get()};
   }
   kept.number = primitive.number;
@@ -431,8 +429,9 @@ void for_blocks(const Plan& plan, Device device, const char* label, const Body& 
 
 bool conv_forward(Device device, const ConvShape& shape, float* out, const float* input,
                   const float* weight, const float* bias) {
-  const Plan& plan = find_plan(shape, Pass::Forward, bias != nullptr);
-  if (!plan.supported) return false;
+  auto found = find_plan(shape, Pass::Forward, bias != nullptr);
+  if (!found->supported) return false;
+  const Plan& plan = *found;
   Input weights = weights_for(plan, weight);
   int64_t in_image = shape.channels_in * shape.in_size(),
           out_image = shape.channels_out * shape.out_size();
@@ -445,8 +444,9 @@ bool conv_forward(Device device, const ConvShape& shape, float* out, const float
 
 bool conv_backward_input(Device device, const ConvShape& shape, float* grad_input,
                          const float* grad_output, const float* weight) {
-  const Plan& plan = find_plan(shape, Pass::BackwardInput, false);
-  if (!plan.supported) return false;
+  auto found = find_plan(shape, Pass::BackwardInput, false);
+  if (!found->supported) return false;
+  const Plan& plan = *found;
   Input weights = weights_for(plan, weight);
   int64_t in_image = shape.channels_in * shape.in_size(),
           out_image = shape.channels_out * shape.out_size();
@@ -459,8 +459,9 @@ bool conv_backward_input(Device device, const ConvShape& shape, float* grad_inpu
 
 bool conv_backward_weight(Device device, const ConvShape& shape, float* grad_weight,
                           const float* grad_output, const float* input) {
-  const Plan& plan = find_plan(shape, Pass::BackwardWeight, false);
-  if (!plan.supported) return false;
+  auto found = find_plan(shape, Pass::BackwardWeight, false);
+  if (!found->supported) return false;
+  const Plan& plan = *found;
   int64_t in_image = shape.channels_in * shape.in_size(),
           out_image = shape.channels_out * shape.out_size();
   const Array& weights = plan.main.weights;
