@@ -1,7 +1,7 @@
 #pragma once
 
-/// Everything that a program needs. Where compile time matters, include the parts instead; view_bridge.hpp is the one that
-/// brings Kokkos' headers in.
+/// Everything that a program needs. Where compile time matters, include the parts instead;
+/// view_bridge.hpp is the one that brings Kokkos' headers in.
 
 #include <farro/autograd/anomaly.hpp>
 #include <farro/autograd/checkpoint.hpp>
@@ -12,6 +12,7 @@
 #include <farro/autograd/gradcheck.hpp>
 #include <farro/autograd/graph.hpp>
 #include <farro/autograd/map.hpp>
+#include <farro/autograd/map_reduce.hpp>
 #include <farro/autograd/mdspan_bridge.hpp>
 #include <farro/autograd/multi_grad_hook.hpp>
 #include <farro/autograd/ops/copy.hpp>

@@ -1,61 +1,85 @@
 #pragma once
 
-/// Dual numbers: a value and its partial derivatives along N directions. Their functions are the pointwise operations of
-/// pointwise_list.hpp, whose gradients serve forwards as well, since an operation's derivative is a number.
+/// Dual numbers: a value and its partial derivatives along N directions. Their functions are the
+/// pointwise operations of pointwise_list.hpp, whose gradients serve forwards as well, since an
+/// operation's derivative is a number.
 
 #include <type_traits>
+#include <utility>
 
 #include <farro/autograd/ops/pointwise.hpp>
 
 namespace farro {
+namespace detail {
+
+/// Calls f(0), …, f(N - 1) with constants: of an array that only constants index the compiler keeps
+/// the elements in registers, of one that a loop goes over it does not, even where the loop is
+/// unrolled later.
+template <int N, class F>
+FARRO_FORMULA FARRO_INLINE void unrolled(const F& f) {
+  [&]<int... K>(std::integer_sequence<int, K...>) __attribute__((always_inline)) {
+    (f(std::integral_constant<int, K>()), ...);
+  }
+  (std::make_integer_sequence<int, N>());
+}
+
+}  // namespace detail
+
+/// The body of an unrolled loop over k.
+#define FARRO_UNROLLED(k) [&](auto k) __attribute__((always_inline))
 
 /// T is a number or a SIMD pack. A number becomes a dual without partial derivatives.
 template <class T, int N>
 struct Dual {
   using Value = T;
+  static constexpr int directions = N;
 
   T value;
   T partial[N];
+  bool moves[N];  ///< whether a direction changes it at all: its partial derivative counts as 0 if
+                  ///< not
 
-  FARRO_FORMULA Dual() : Dual(T(0)) {}
-  FARRO_FORMULA Dual(const T& v) : value(v) {
-#pragma GCC unroll 8
-    for (T& p : partial) p = T(0);
+  FARRO_FORMULA FARRO_INLINE Dual() : Dual(T(0)) {}
+  FARRO_FORMULA FARRO_INLINE Dual(const T& v) : value(v) {
+    detail::unrolled<N>(FARRO_UNROLLED(k) {
+      partial[k] = T(0);
+      moves[k] = false;
+    });
   }
   template <class Number>
-    requires(std::is_arithmetic_v<Number> && !std::is_same_v<Number, T>)
-  FARRO_FORMULA Dual(Number v) : Dual(T(v)) {}
+  requires(std::is_arithmetic_v<Number> && !std::is_same_v<Number, T>) FARRO_FORMULA FARRO_INLINE
+      Dual(Number v)
+      : Dual(T(v)) {}
 };
 
 namespace detail {
-
-/// A term of the chain rule; a direction that x does not change stays out of it, even where the derivative is infinite.
-template <class T>
-FARRO_FORMULA FARRO_INLINE T chain_term(const T& dx, const T& product) {
-  return select(dx == T(0), T(0), product);
-}
 
 template <class Op, class T, int N>
 FARRO_FORMULA FARRO_INLINE Dual<T, N> chain(const Op& op, const Dual<T, N>& x) {
   Dual<T, N> y;
   y.value = op.forward(x.value);
-#pragma GCC unroll 8
-  for (int k = 0; k < N; ++k) {
-    y.partial[k] = chain_term(x.partial[k], op.template backward<0, T>(x.partial[k], x.value, y.value));
-  }
+  unrolled<N>(FARRO_UNROLLED(k) {
+    y.moves[k] = x.moves[k];
+    y.partial[k] = x.moves[k] ? op.template backward<0, T>(x.partial[k], x.value, y.value) : T(0);
+  });
   return y;
 }
 
 template <class Op, class T, int N>
-FARRO_FORMULA FARRO_INLINE Dual<T, N> chain(const Op& op, const Dual<T, N>& x, const Dual<T, N>& z) {
+FARRO_FORMULA FARRO_INLINE Dual<T, N> chain(const Op& op, const Dual<T, N>& x,
+                                            const Dual<T, N>& z) {
   Dual<T, N> y;
   y.value = op.forward(x.value, z.value);
-#pragma GCC unroll 8
-  for (int k = 0; k < N; ++k) {
-    T along_x = op.template backward<0, T>(x.partial[k], x.value, z.value, y.value);
-    T along_z = op.template backward<1, T>(z.partial[k], x.value, z.value, y.value);
-    y.partial[k] = chain_term(x.partial[k], along_x) + chain_term(z.partial[k], along_z);
-  }
+  unrolled<N>(FARRO_UNROLLED(k) {
+    y.moves[k] = x.moves[k] || z.moves[k];
+    y.partial[k] = T(0);
+    if (x.moves[k])
+      y.partial[k] = op.template backward<0, T>(x.partial[k], x.value, z.value, y.value);
+    if (z.moves[k]) {
+      T along_z = op.template backward<1, T>(z.partial[k], x.value, z.value, y.value);
+      y.partial[k] = x.moves[k] ? y.partial[k] + along_z : along_z;
+    }
+  });
   return y;
 }
 
@@ -68,22 +92,21 @@ inline constexpr bool is_dual<Dual<T, N>> = true;
 
 /// A dual on at least one side; the other may be what a dual can be made of.
 template <class A, class B>
-concept DualPair = (detail::is_dual<A> && std::is_convertible_v<B, A>) || (detail::is_dual<B> && std::is_convertible_v<A, B>);
+concept DualPair = (detail::is_dual<A> && std::is_convertible_v<B, A>) ||
+                   (detail::is_dual<B> && std::is_convertible_v<A, B>);
 template <class A, class B>
 using DualOf = std::conditional_t<detail::is_dual<A>, A, B>;
 
-#define FARRO_DUAL_OPERATOR(symbol, Op)                                     \
-  template <class A, class B>                                               \
-    requires DualPair<A, B>                                                 \
-  FARRO_FORMULA FARRO_INLINE DualOf<A, B> operator symbol(const A& a, const B& b) { \
-    using D = DualOf<A, B>;                                                 \
-    return detail::chain(Op{}, D(a), D(b));                                 \
-  }                                                                         \
-  template <class T, int N, class B>                                        \
-    requires std::is_convertible_v<B, Dual<T, N>>                           \
-  FARRO_FORMULA FARRO_INLINE Dual<T, N>& operator symbol##=(Dual<T, N>& a, const B& b) { \
-    return a = a symbol b;                                                  \
-  }
+#define FARRO_DUAL_OPERATOR(symbol, Op)                                               \
+  template <class A, class B>                                                         \
+  requires DualPair<A, B> FARRO_FORMULA FARRO_INLINE DualOf<A, B>                     \
+  operator symbol(const A& a, const B& b) {                                           \
+    using D = DualOf<A, B>;                                                           \
+    return detail::chain(Op{}, D(a), D(b));                                           \
+  }                                                                                   \
+  template <class T, int N, class B>                                                  \
+  requires std::is_convertible_v<B, Dual<T, N>> FARRO_FORMULA FARRO_INLINE Dual<T, N> \
+  &operator symbol##=(Dual<T, N>& a, const B& b) { return a = a symbol b; }
 FARRO_DUAL_OPERATOR(+, ops::Add)
 FARRO_DUAL_OPERATOR(-, ops::Sub)
 FARRO_DUAL_OPERATOR(*, ops::Mul)
@@ -99,12 +122,12 @@ FARRO_FORMULA FARRO_INLINE Dual<T, N> operator+(const Dual<T, N>& x) {
   return x;
 }
 
-#define FARRO_DUAL_COMPARISON(symbol)                                                \
-  template <class A, class B>                                                        \
-    requires DualPair<A, B>                                                          \
-  FARRO_FORMULA FARRO_INLINE auto operator symbol(const A& a, const B& b) {         \
-    using D = DualOf<A, B>;                                                          \
-    return D(a).value symbol D(b).value;                                             \
+#define FARRO_DUAL_COMPARISON(symbol)                                                   \
+  template <class A, class B>                                                           \
+  requires DualPair<A, B> FARRO_FORMULA FARRO_INLINE auto operator symbol(const A& a,   \
+                                                                          const B& b) { \
+    using D = DualOf<A, B>;                                                             \
+    return D(a).value symbol D(b).value;                                                \
   }
 FARRO_DUAL_COMPARISON(==)
 FARRO_DUAL_COMPARISON(!=)
@@ -115,15 +138,16 @@ FARRO_DUAL_COMPARISON(>=)
 #undef FARRO_DUAL_COMPARISON
 
 template <class Condition, class A, class B>
-  requires DualPair<A, B>
-FARRO_FORMULA FARRO_INLINE DualOf<A, B> select(const Condition& condition, const A& a, const B& b) {
+requires DualPair<A, B> FARRO_FORMULA FARRO_INLINE DualOf<A, B> select(const Condition& condition,
+                                                                       const A& a, const B& b) {
   using D = DualOf<A, B>;
+  using T = typename D::Value;
   D x(a), z(b), y;
   y.value = select(condition, x.value, z.value);
-#pragma GCC unroll 8
-  for (int k = 0; k < static_cast<int>(sizeof(x.partial) / sizeof(x.partial[0])); ++k) {
-    y.partial[k] = select(condition, x.partial[k], z.partial[k]);
-  }
+  detail::unrolled<D::directions>(FARRO_UNROLLED(k) {
+    y.moves[k] = x.moves[k] || z.moves[k];
+    y.partial[k] = y.moves[k] ? select(condition, x.partial[k], z.partial[k]) : T(0);
+  });
   return y;
 }
 
@@ -132,10 +156,10 @@ FARRO_FORMULA FARRO_INLINE auto isnan(const Dual<T, N>& x) {
   return math::isnan(x.value);
 }
 
-#define FARRO_DUAL_UNARY(f, Op)                                       \
-  template <class T, int N>                                           \
-  FARRO_FORMULA FARRO_INLINE Dual<T, N> f(const Dual<T, N>& x) {     \
-    return detail::chain(Op{}, x);                                    \
+#define FARRO_DUAL_UNARY(f, Op)                                  \
+  template <class T, int N>                                      \
+  FARRO_FORMULA FARRO_INLINE Dual<T, N> f(const Dual<T, N>& x) { \
+    return detail::chain(Op{}, x);                               \
   }
 FARRO_DUAL_UNARY(abs, ops::Abs)
 FARRO_DUAL_UNARY(sign, ops::Sign)
@@ -172,10 +196,10 @@ FARRO_DUAL_UNARY(sigmoid, ops::Sigmoid)
 FARRO_DUAL_UNARY(log_sigmoid, ops::LogSigmoid)
 #undef FARRO_DUAL_UNARY
 
-#define FARRO_DUAL_BINARY(f, Op)                                                              \
-  template <class T, int N>                                                                   \
-  FARRO_FORMULA FARRO_INLINE Dual<T, N> f(const Dual<T, N>& x, const Dual<T, N>& y) {        \
-    return detail::chain(Op{}, x, y);                                                         \
+#define FARRO_DUAL_BINARY(f, Op)                                                      \
+  template <class T, int N>                                                           \
+  FARRO_FORMULA FARRO_INLINE Dual<T, N> f(const Dual<T, N>& x, const Dual<T, N>& y) { \
+    return detail::chain(Op{}, x, y);                                                 \
   }
 FARRO_DUAL_BINARY(pow, ops::Pow)
 FARRO_DUAL_BINARY(atan2, ops::Atan2)

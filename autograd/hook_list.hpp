@@ -56,6 +56,13 @@ class HookBlock final : public HookBlockBase {
     std::move(at + 1, block->entries_.end(), at);
     block->entries_.pop_back();
   }
+  /// The list gives the block up, for another or because it is gone. A block that runs then belongs
+  /// to its last run.
+  static void let_go(IntrusivePtr<HookBlock> block) {
+    if (FARRO_LIKELY(block->runs_ == 0)) return;
+    block->owned_by_run_ = true;
+    block.detach();
+  }
   /// The list is gone: so are the hooks, though handles keep the block.
   void abandon() {
     HookBlock* block = newest();
@@ -64,8 +71,12 @@ class HookBlock final : public HookBlockBase {
   }
   void begin_run() { runs_.fetch_add(1, std::memory_order_relaxed); }
   void end_run() {
-    if (runs_.fetch_sub(1, std::memory_order_acq_rel) == 1 && FARRO_UNLIKELY(next_ || abandoned_))
-      drop();
+    if (runs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    if (FARRO_UNLIKELY(next_ || abandoned_)) drop();
+    if (FARRO_UNLIKELY(owned_by_run_)) {
+      owned_by_run_ = false;
+      IntrusivePtr<HookBlock>::adopt(this);  // and lets it go
+    }
   }
 
  private:
@@ -81,10 +92,25 @@ class HookBlock final : public HookBlockBase {
   SmallVector<Entry, 1> entries_;
   std::atomic<int> runs_{0};
   bool abandoned_ = false;
+  bool owned_by_run_ = false;
   IntrusivePtr<HookBlock> next_;
 };
 
 }  // namespace detail
+
+namespace autograd {
+
+/// Above 0 and given once in the process; rises within a thread, which takes many at a time.
+struct HookIds {
+  uint64_t next = 0, end = 0;
+  uint64_t refill();
+};
+FARRO_FAST_TLS extern constinit thread_local HookIds hook_ids;
+inline uint64_t next_hook_id() {
+  return FARRO_LIKELY(hook_ids.next != hook_ids.end) ? hook_ids.next++ : hook_ids.refill();
+}
+
+}  // namespace autograd
 
 /// A hook's place in a list of hooks of any signature. Owns neither the hook nor the list: remove()
 /// is idempotent, and safe after the list is gone. Copying or moving a handle never removes.
@@ -97,7 +123,7 @@ class RemovableHandle {
   void remove() {
     if (auto list = std::exchange(list_, {})) list->erase(id_);
   }
-  /// From one counter for all lists of the process.
+  /// Unique in the process.
   uint64_t id() const { return id_; }
 
  private:
@@ -139,27 +165,46 @@ class HookList {
 
   /// Puts the hook last, or first.
   RemovableHandle add(Hook hook, bool prepend = false) {
-    if (!block_) block_ = IntrusivePtr<Block>::fresh(new Block);
-    uint64_t id = next_id_counter().fetch_add(1, std::memory_order_relaxed);
+    uint64_t id = autograd::next_hook_id();
+    if (!block_) {
+      block_ = IntrusivePtr<Block>::fresh(new Block);
+      block_->add(id, std::move(hook), prepend);
+      return RemovableHandle(block_.share_fresh(), id);
+    }
     block_->add(id, std::move(hook), prepend);
-    if (FARRO_UNLIKELY(block_->newest() != block_.get()))
-      block_ = IntrusivePtr<Block>(block_->newest());
+    if (FARRO_UNLIKELY(block_->newest() != block_.get())) {
+      IntrusivePtr<Block> newest(block_->newest());
+      Block::let_go(std::exchange(block_, std::move(newest)));
+    }
     return RemovableHandle(block_, id);
   }
   void remove(uint64_t id) {
     if (block_) block_->erase(id);
   }
-  /// Calls f with each hook. The hooks are as they were at the start: what one adds or removes
-  /// changes later runs only.
+  /// The hooks as they are when it is made, as long as it lives: what adds or removes some
+  /// meanwhile changes later runs only.
+  class Run {
+   public:
+    Run() = default;
+    explicit Run(const HookList& list) : block_(list.block_ ? list.block_->newest() : nullptr) {
+      if (block_) block_->begin_run();
+    }
+    Run(const Run&) = delete;
+    Run& operator=(const Run&) = delete;
+    ~Run() {
+      if (block_) block_->end_run();
+    }
+    size_t size() const { return block_ ? block_->entries().size() : 0; }
+    const Hook& operator[](size_t i) const { return block_->entries()[i].second; }
+
+   private:
+    detail::HookBlock<Hook>* block_ = nullptr;  // which begin_run keeps
+  };
+  /// Calls f with each hook, in a Run.
   template <class F>
   void for_each(const F& f) const {
-    if (!block_) return;
-    struct Run {
-      IntrusivePtr<Block> block;
-      explicit Run(Block* b) : block(b) { b->begin_run(); }
-      ~Run() { block->end_run(); }
-    } run(block_->newest());
-    for (const auto& entry : run.block->entries()) f(entry.second);
+    Run run(*this);
+    for (size_t i = 0; i < run.size(); ++i) f(run[i]);
   }
   /// Copies of the hooks as they are now.
   std::vector<Hook> snapshot() const {
@@ -177,7 +222,10 @@ class HookList {
   }
   size_t size() const { return block_ ? block_->newest()->entries().size() : 0; }
   void clear() {
-    if (auto block = std::exchange(block_, {})) block->abandon();
+    if (auto block = std::exchange(block_, {})) {
+      block->abandon();
+      Block::let_go(std::move(block));
+    }
   }
   /// An independent list with the same hooks and ids.
   HookList clone() const {
@@ -192,18 +240,7 @@ class HookList {
  private:
   using Block = detail::HookBlock<Hook>;
 
-  static std::atomic<uint64_t>& next_id_counter();
-
   IntrusivePtr<Block> block_;
 };
-
-namespace autograd {
-std::atomic<uint64_t>& hook_id_counter();
-}
-
-template <class Hook>
-std::atomic<uint64_t>& HookList<Hook>::next_id_counter() {
-  return autograd::hook_id_counter();
-}
 
 }  // namespace farro

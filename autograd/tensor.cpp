@@ -15,9 +15,14 @@ namespace autograd {
 
 FARRO_FAST_TLS constinit thread_local ThreadModes thread_modes;
 
-std::atomic<uint64_t>& hook_id_counter() {
-  static std::atomic<uint64_t> counter{1};  // 0 is the id of a handle of no hook
-  return counter;
+FARRO_FAST_TLS constinit thread_local HookIds hook_ids;
+
+uint64_t HookIds::refill() {
+  static std::atomic<uint64_t> taken{1};  // 0 is the id of a handle of no hook
+  constexpr uint64_t kRange = 1024;
+  next = taken.fetch_add(kRange, std::memory_order_relaxed);
+  end = next + kRange;
+  return next++;
 }
 
 }  // namespace autograd

@@ -4,6 +4,7 @@
 #include <farro/backends/dispatch.hpp>
 
 #include <algorithm>
+#include <exception>
 #include <mutex>
 
 namespace farro {
@@ -42,15 +43,38 @@ void run_blocks(const LaunchShape& shape, detail::BlockFn body, const void* cont
   }
 }
 
+/// The first exception of the threads of a launch: one that left a parallel region would end the
+/// program.
+class FirstError {
+ public:
+  template <class F>
+  void guard(const F& f) noexcept {
+    try {
+      f();
+    } catch (...) {
+      if (!taken_.exchange(true)) error_ = std::current_exception();
+    }
+  }
+  void rethrow() const {
+    if (FARRO_UNLIKELY(error_)) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::atomic<bool> taken_{false};
+  std::exception_ptr error_;
+};
+
 template <class B>
 void fork_blocks(const char* label, const LaunchShape& shape, detail::BlockFn body,
                  const void* context) {
   using Execution = typename B::ExecutionSpace;
   using Policy = Kokkos::RangePolicy<Execution, Kokkos::IndexType<int64_t>>;
   int64_t blocks = (shape.n + shape.grain - 1) / shape.grain;
+  FirstError error;
   auto launch = [&] {
-    Kokkos::parallel_for(label, Policy(0, blocks), [=](int64_t b) {
-      body(context, b * shape.grain, std::min((b + 1) * shape.grain, shape.n));
+    Kokkos::parallel_for(label, Policy(0, blocks), [=, first = &error](int64_t b) {
+      first->guard(
+          [&] { body(context, b * shape.grain, std::min((b + 1) * shape.grain, shape.n)); });
     });
   };
   if constexpr (compat::concurrent_launches) {
@@ -60,6 +84,7 @@ void fork_blocks(const char* label, const LaunchShape& shape, detail::BlockFn bo
     std::lock_guard lock(one_launch);
     launch();
   }
+  error.rethrow();
 }
 
 }  // namespace

@@ -49,8 +49,8 @@ inline bool is_one_block(int64_t n, int64_t grain) {
 
 }  // namespace detail
 
-/// Calls body(begin, end) for each block of a host launch. The body must not throw and must not
-/// launch.
+/// Calls body(begin, end) for each block of a host launch. The body must not launch. What it throws
+/// reaches the caller, on OpenMP once all blocks are done.
 template <class Body>
 void parallel_blocks(Device device, const char* label, const LaunchShape& shape, const Body& body) {
   detail::BlockFn run = [](const void* context, int64_t begin, int64_t end) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <farro/backends/error.hpp>
+#include <farro/backends/failing_allocation.hpp>
 #include <farro/backends/registry.hpp>
 
 namespace farro {
@@ -252,9 +253,35 @@ class ThreadCache {
 /// Of constant initialisation and without a destructor, so that reaching it costs one instruction.
 FARRO_FAST_TLS constinit thread_local ThreadCache this_thread;
 
+}  // namespace
+
+namespace detail {
+/// While a FailingAllocation lives on this thread, this_thread is as if it were not open yet, and
+/// its lists are here.
+struct RequestCounter {
+  ThreadCache lists;
+  FailingAllocation* scope;
+
+  void count(size_t bytes) const {
+    if (++scope->requests_ != scope->number_) return;
+    fail<MemoryError>("allocate", "request {}, of {} bytes, is refused for a test", scope->number_,
+                      bytes);
+  }
+};
+}  // namespace detail
+
+namespace {
+
+thread_local detail::RequestCounter* request_counter = nullptr;
+
 /// This thread's cache, opened at the first use. Null once the thread is ending, while its last
-/// static tensors are still being freed.
-FARRO_NOINLINE ThreadCache* open_thread_cache() {
+/// static tensors are still being freed. `request` is the size of a block that is asked for, 0 for
+/// none.
+FARRO_NOINLINE ThreadCache* open_thread_cache(size_t request) {
+  if (request_counter) {
+    if (request != 0) request_counter->count(request);
+    return &request_counter->lists;
+  }
   if (this_thread.state() == ThreadCache::State::Ended) return nullptr;
   struct Scope {
     Scope() { this_thread.open(); }
@@ -264,8 +291,8 @@ FARRO_NOINLINE ThreadCache* open_thread_cache() {
   return &this_thread;
 }
 
-ThreadCache* thread_cache() {
-  return FARRO_LIKELY(this_thread.is_open()) ? &this_thread : open_thread_cache();
+ThreadCache* thread_cache(size_t request = 0) {
+  return FARRO_LIKELY(this_thread.is_open()) ? &this_thread : open_thread_cache(request);
 }
 
 #ifdef __SANITIZE_ADDRESS__
@@ -283,11 +310,12 @@ void* counted(void* p, size_t bytes) {
 
 /// All but the commonest case, a small block that the thread's cache holds.
 FARRO_RARE void* host_allocate(size_t bytes) {
+  ThreadCache* cache = thread_cache(bytes);
   if constexpr (!kCaching) return counted(host_cache().from_system(bytes), bytes);
   if (bytes <= kMedium) {
-    if (ThreadCache* cache = thread_cache()) {
+    if (cache) {
       if (bytes > kSmall) return cache->allocate_medium(bytes);
-      cache->fill_small(bytes);
+      if (!cache->has_small(bytes)) cache->fill_small(bytes);
       return cache->allocate_small(bytes);
     }
     size_t size = bytes_of_class(class_of(bytes));
@@ -350,6 +378,16 @@ void pool_free(void* p, size_t bytes) noexcept {
 
 }  // namespace detail
 
+detail::FailingAllocation::FailingAllocation(int64_t number) : number_(number) {
+  request_counter = new detail::RequestCounter{*thread_cache(), this};
+  this_thread = ThreadCache();
+}
+
+detail::FailingAllocation::~FailingAllocation() {
+  this_thread = request_counter->lists;
+  delete std::exchange(request_counter, nullptr);
+}
+
 /// Places a host storage and its elements in one block.
 struct StorageAccess {
   static constexpr size_t kHeader = kAlignment;
@@ -386,21 +424,26 @@ IntrusivePtr<Storage> Storage::allocate(size_t bytes, Device device) {
 
 FARRO_NOINLINE IntrusivePtr<Storage> Storage::allocate_on_device(size_t bytes, Device device) {
   SharedCache& cache = device_cache(device.backend());
-  void* data = bytes ? cache.take(round_large(bytes)) : nullptr;
-  if (bytes) cache.count(static_cast<int64_t>(round_large(bytes)));
-  ++cache.allocations;
+  // Without data until it has some, so that nothing is lost where a request is refused.
   void* header = detail::pool_allocate(StorageAccess::kHeader);
-  return IntrusivePtr<Storage>::fresh(StorageAccess::make(header, data, bytes, device));
+  auto storage = IntrusivePtr<Storage>::fresh(StorageAccess::make(header, nullptr, bytes, device));
+  if (bytes) {
+    storage->data_ = cache.take(round_large(bytes));
+    cache.count(static_cast<int64_t>(round_large(bytes)));
+  }
+  ++cache.allocations;
+  return storage;
 }
 
 IntrusivePtr<Storage> Storage::wrap(void* data, size_t bytes, Device device,
                                     std::shared_ptr<void> owner) {
   void* header = detail::pool_allocate(StorageAccess::kHeader);
-  IntrusivePtr<Storage> storage(StorageAccess::make(header, data, bytes, device));
+  auto storage = IntrusivePtr<Storage>::fresh(StorageAccess::make(header, nullptr, bytes, device));
   // Memory that the caller keeps alive himself gets an owner that does nothing, so that it is never
   // freed here.
   if (!owner) owner = std::shared_ptr<void>(header, [](void*) {});
   StorageAccess::set_owner(storage.get(), std::move(owner));
+  storage->data_ = data;
   return storage;
 }
 

@@ -21,12 +21,17 @@ bool conv_backward_weight(Device, const ConvShape&, float*, const float*, const 
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <span>
 #include <unordered_map>
+#include <utility>
 
 #include <farro/backends/kernels/sum_partials.hpp>
 #include <farro/backends/kernels/unblock.hpp>
@@ -62,18 +67,30 @@ struct KeyHash {
   }
 };
 
+/// A primitive of a plan, and a number of its own.
+struct Primitive {
+  dnnl::primitive handle;
+  uint64_t number = 0;
+
+  Primitive() = default;
+  explicit Primitive(dnnl::primitive p) : handle(std::move(p)) {
+    static std::atomic<uint64_t> last{0};
+    number = ++last;
+  }
+};
+
 /// One array of a primitive: as the caller holds it, as the primitive wants it, and the way between
 /// them.
 struct Array {
   int argument = 0;
   Desc plain, chosen;
-  dnnl::primitive reorder;  // empty if the two are one
-  size_t bytes = 0;         // of the chosen form
+  Primitive reorder;  // empty if the two are one
+  size_t bytes = 0;   // of the chosen form
   // Of images as output: their channels and points, and 8 or 16 if the chosen form has blocks of so
   // many channels.
   int64_t channels = 0, points = 0, channel_block = 0;
 
-  bool reordered() const { return static_cast<bool>(reorder); }
+  bool reordered() const { return reorder.number != 0; }
 };
 
 /// The primitive for a number of images.
@@ -81,7 +98,7 @@ struct Step {
   int64_t images = 0;
   Array source, weights, destination;
   Desc bias, scratch;
-  dnnl::primitive convolution;
+  Primitive convolution;
 };
 
 struct Plan {
@@ -185,7 +202,8 @@ void choose(Array& array, int argument, const Desc& chosen, bool is_output) {
   if (chosen == array.plain) return;
   const Desc& from = is_output ? chosen : array.plain;
   const Desc& to = is_output ? array.plain : chosen;
-  array.reorder = dnnl::reorder(dnnl::reorder::primitive_desc(engine(), from, engine(), to));
+  array.reorder =
+      Primitive(dnnl::reorder(dnnl::reorder::primitive_desc(engine(), from, engine(), to)));
   if (!is_output || argument == DNNL_ARG_DIFF_WEIGHTS) return;
   memory::dims dims = dims_of(array.plain);
   array.channels = dims[1];
@@ -230,7 +248,7 @@ Step make_step(const Key& key, int64_t images, const Desc* weights_as) {
     choose(step.weights, DNNL_ARG_WEIGHTS, forward.weights_desc(), false);
     choose(step.destination, DNNL_ARG_DST, forward.dst_desc(), true);
     step.scratch = forward.scratchpad_desc();
-    step.convolution = dnnl::convolution_forward(forward);
+    step.convolution = Primitive(dnnl::convolution_forward(forward));
   } else if (pass == Pass::BackwardInput) {
     auto desc = make_desc<dnnl::convolution_backward_data>(attr, &forward, kDirect, x, w, y,
                                                            strides, dilates, before, after);
@@ -238,7 +256,7 @@ Step make_step(const Key& key, int64_t images, const Desc* weights_as) {
     choose(step.weights, DNNL_ARG_WEIGHTS, desc.weights_desc(), false);
     choose(step.destination, DNNL_ARG_DIFF_DST, desc.diff_dst_desc(), false);
     step.scratch = desc.scratchpad_desc();
-    step.convolution = dnnl::convolution_backward_data(desc);
+    step.convolution = Primitive(dnnl::convolution_backward_data(desc));
   } else {
     auto desc = make_desc<dnnl::convolution_backward_weights>(attr, &forward, kDirect, x, w, y,
                                                               strides, dilates, before, after);
@@ -246,7 +264,7 @@ Step make_step(const Key& key, int64_t images, const Desc* weights_as) {
     choose(step.weights, DNNL_ARG_DIFF_WEIGHTS, desc.diff_weights_desc(), true);
     choose(step.destination, DNNL_ARG_DIFF_DST, desc.diff_dst_desc(), false);
     step.scratch = desc.scratchpad_desc();
-    step.convolution = dnnl::convolution_backward_weights(desc);
+    step.convolution = Primitive(dnnl::convolution_backward_weights(desc));
   }
   return step;
 }
@@ -271,8 +289,8 @@ int64_t images_per_block(const Key& key) {
   return std::clamp<int64_t>(block, 1, s.batch);
 }
 
-std::unique_ptr<Plan> make_plan(const Key& key) {
-  auto plan = std::make_unique<Plan>();
+std::shared_ptr<const Plan> make_plan(const Key& key) {
+  auto plan = std::make_shared<Plan>();
   plan->key = key;
   plan->block = images_per_block(key);
   plan->blocks = (key.shape.batch + plan->block - 1) / plan->block;
@@ -289,31 +307,63 @@ std::unique_ptr<Plan> make_plan(const Key& key) {
   return plan;
 }
 
-/// Plans live as long as the process; each thread remembers those that it used last.
-const Plan& find_plan(const ConvShape& shape, Pass pass, bool has_bias) {
-  constexpr size_t kRecent = 128;
-  static thread_local const Plan* recent[kRecent];
+/// Plans are kept for all threads, and those that it used last for each. When there are very many,
+/// all are forgotten: shapes that never come back must not fill the memory.
+std::shared_ptr<const Plan> find_plan(const ConvShape& shape, Pass pass, bool has_bias) {
+  constexpr size_t kRecent = 128, kMost = 1024;
+  static thread_local std::array<std::shared_ptr<const Plan>, kRecent> recent;
   Key key{shape, static_cast<int64_t>(pass), has_bias};
-  const Plan*& slot = recent[KeyHash()(key) % kRecent];
-  if (slot && slot->key == key) return *slot;
+  std::shared_ptr<const Plan>& slot = recent[KeyHash()(key) % kRecent];
+  if (slot && slot->key == key) return slot;
 
   static std::mutex mutex;
-  static auto* plans = new std::unordered_map<Key, std::unique_ptr<Plan>, KeyHash>;
+  static auto* plans = new std::unordered_map<Key, std::shared_ptr<const Plan>, KeyHash>;
   std::lock_guard lock(mutex);
-  std::unique_ptr<Plan>& plan = (*plans)[key];
+  if (plans->size() >= kMost) plans->clear();
+  std::shared_ptr<const Plan>& plan = (*plans)[key];
   if (!plan) plan = make_plan(key);
-  slot = plan.get();
-  return *slot;
+  slot = plan;
+  return slot;
 }
 
-memory wrap(const Desc& desc, const void* data) {
-  return memory(desc, engine(), const_cast<void*>(data));
+struct Operand {
+  int argument;
+  const Desc* desc;
+  const void* data;
+};
+constexpr size_t kMaxOperands = 5;
+
+/// Runs a primitive, always with the same arguments and forms. Each thread keeps the memory objects
+/// of those that it ran last: oneDNN makes one by several allocations.
+void execute(const Primitive& primitive, std::span<const Operand> operands) {
+  struct Kept {
+    uint64_t number = 0;
+    std::array<memory, kMaxOperands> memories;
+  };
+  constexpr size_t kRecent = 128;
+  static thread_local std::array<Kept, kRecent> recent;
+  Kept& kept = recent[primitive.number % kRecent];
+  bool known = std::exchange(kept.number, 0) == primitive.number;
+  std::array<dnnl_exec_arg_t, kMaxOperands> arguments;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Operand& o = operands[i];
+    memory& m = kept.memories[i];
+    if (known)
+      m.set_data_handle(const_cast<void*>(o.data));
+    else
+      m = memory(*o.desc, engine(), const_cast<void*>(o.data));
+    arguments[i] = {o.argument, m.get()};
+  }
+  kept.number = primitive.number;
+  auto status = dnnl_primitive_execute(primitive.handle.get(), stream().get(),
+                                       static_cast<int>(operands.size()), arguments.data());
+  dnnl::error::wrap_c_api(status, "could not execute a primitive");
 }
 
 void reorder(const Array& array, const Desc& from_desc, const void* from, const Desc& to_desc,
              void* to) {
-  array.reorder.execute(stream(),
-                        {{DNNL_ARG_FROM, wrap(from_desc, from)}, {DNNL_ARG_TO, wrap(to_desc, to)}});
+  const Operand operands[] = {{DNNL_ARG_FROM, &from_desc, from}, {DNNL_ARG_TO, &to_desc, to}};
+  execute(array.reorder, operands);
 }
 
 /// An input in the form that the primitive wants: the caller's memory, or a copy.
@@ -339,13 +389,12 @@ void run_images(const Step& step, const Array& from, const float* in, const floa
   Input input(from, in);
   Scratch result(to.reordered() ? to.bytes : 0), scratch(step.scratch.get_size());
   float* target = to.reordered() ? result.as<float>() : out;
-  std::unordered_map<int, memory> arguments{
-      {from.argument, wrap(from.chosen, input.data())},
-      {step.weights.argument, wrap(step.weights.chosen, weights)},
-      {to.argument, wrap(to.chosen, target)},
-      {DNNL_ARG_SCRATCHPAD, wrap(step.scratch, scratch.as<void>())}};
-  if (bias) arguments.emplace(DNNL_ARG_BIAS, wrap(step.bias, bias));
-  step.convolution.execute(stream(), arguments);
+  const Operand operands[] = {{from.argument, &from.chosen, input.data()},
+                              {step.weights.argument, &step.weights.chosen, weights},
+                              {to.argument, &to.chosen, target},
+                              {DNNL_ARG_SCRATCHPAD, &step.scratch, scratch.as<void>()},
+                              {DNNL_ARG_BIAS, &step.bias, bias}};
+  execute(step.convolution, std::span(operands).first(bias ? 5 : 4));
   if (to.channel_block != 0) {
     kernels::unblock_channels(out, target, step.images * to.channels / to.channel_block, to.points,
                               to.channel_block);
@@ -380,8 +429,9 @@ void for_blocks(const Plan& plan, Device device, const char* label, const Body& 
 
 bool conv_forward(Device device, const ConvShape& shape, float* out, const float* input,
                   const float* weight, const float* bias) {
-  const Plan& plan = find_plan(shape, Pass::Forward, bias != nullptr);
-  if (!plan.supported) return false;
+  auto found = find_plan(shape, Pass::Forward, bias != nullptr);
+  if (!found->supported) return false;
+  const Plan& plan = *found;
   Input weights = weights_for(plan, weight);
   int64_t in_image = shape.channels_in * shape.in_size(),
           out_image = shape.channels_out * shape.out_size();
@@ -394,8 +444,9 @@ bool conv_forward(Device device, const ConvShape& shape, float* out, const float
 
 bool conv_backward_input(Device device, const ConvShape& shape, float* grad_input,
                          const float* grad_output, const float* weight) {
-  const Plan& plan = find_plan(shape, Pass::BackwardInput, false);
-  if (!plan.supported) return false;
+  auto found = find_plan(shape, Pass::BackwardInput, false);
+  if (!found->supported) return false;
+  const Plan& plan = *found;
   Input weights = weights_for(plan, weight);
   int64_t in_image = shape.channels_in * shape.in_size(),
           out_image = shape.channels_out * shape.out_size();
@@ -408,8 +459,9 @@ bool conv_backward_input(Device device, const ConvShape& shape, float* grad_inpu
 
 bool conv_backward_weight(Device device, const ConvShape& shape, float* grad_weight,
                           const float* grad_output, const float* input) {
-  const Plan& plan = find_plan(shape, Pass::BackwardWeight, false);
-  if (!plan.supported) return false;
+  auto found = find_plan(shape, Pass::BackwardWeight, false);
+  if (!found->supported) return false;
+  const Plan& plan = *found;
   int64_t in_image = shape.channels_in * shape.in_size(),
           out_image = shape.channels_out * shape.out_size();
   const Array& weights = plan.main.weights;
@@ -428,11 +480,12 @@ bool conv_backward_weight(Device device, const ConvShape& shape, float* grad_wei
     Input x(step.source, input + first * in_image),
         dy(step.destination, grad_output + first * out_image);
     Scratch scratch(step.scratch.get_size());
-    step.convolution.execute(
-        stream(), {{step.source.argument, wrap(step.source.chosen, x.data())},
-                   {step.destination.argument, wrap(step.destination.chosen, dy.data())},
-                   {step.weights.argument, wrap(step.weights.chosen, part(first / plan.block))},
-                   {DNNL_ARG_SCRATCHPAD, wrap(step.scratch, scratch.as<void>())}});
+    const Operand operands[] = {
+        {step.source.argument, &step.source.chosen, x.data()},
+        {step.destination.argument, &step.destination.chosen, dy.data()},
+        {step.weights.argument, &step.weights.chosen, part(first / plan.block)},
+        {DNNL_ARG_SCRATCHPAD, &step.scratch, scratch.as<void>()}};
+    execute(step.convolution, operands);
   });
   kernels::sum_partials(device, plan.blocks, static_cast<int64_t>(weights.bytes / sizeof(float)),
                         part);

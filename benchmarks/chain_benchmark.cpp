@@ -1,7 +1,9 @@
+#include <array>
 #include <string>
 
 #include <farro/autograd/ops/factory.hpp>
 #include <farro/autograd/ops/pointwise.hpp>
+#include <farro/backends/simd.hpp>
 #include <farro/benchmarks/compare.hpp>
 #include <farro/benchmarks/torch.hpp>
 
@@ -68,6 +70,55 @@ Jobs set_hooks_against_none(int64_t n) {
   return {backward_of(kHooks), backward_of(kNothing), {.items = kLength}};
 }
 
+/// What two hooks cost at the least: a block for the two functions, moved into it, called once and
+/// freed, and the tensor that a backward which hooks look at may not put into the memory of the
+/// gradient that it was given.
+Jobs bare_hooks_against_none(int64_t n) {
+  struct Block {
+    autograd::NodePreHook before;
+    autograd::NodePostHook after;
+  };
+  Job plain = chain(n, kNothing);
+  auto bare = [n](autograd::NodePreHook before, autograd::NodePostHook after) {
+    benchmark::DoNotOptimize(empty({n}, kFloat32, *kSerial.device));
+    void* memory = detail::pool_allocate(sizeof(Block));
+    auto* block = new (memory) Block{std::move(before), std::move(after)};
+    benchmark::DoNotOptimize(block);
+    autograd::Grads grads;
+    block->before(grads);
+    block->after(grads, grads);
+    block->~Block();
+    detail::pool_free(memory, sizeof(Block));
+  };
+  Job with_bare = [=] {
+    plain();
+    for (int i = 0; i < kLength; ++i) {
+      bare([](autograd::Grads& grads) { benchmark::DoNotOptimize(grads.size()); },
+           [](autograd::Grads& grads, const autograd::Grads&) {
+             benchmark::DoNotOptimize(grads.size());
+           });
+    }
+  };
+  return {with_bare, plain, {.items = kLength}};
+}
+
+/// P5 against what its arrays allow: the same products over as many buffers, without a tape.
+Jobs chain_against_loops(int64_t n) {
+  Tensor w = full({n}, 1.0001, kSerial);
+  std::array<Tensor, 2> y{ones({n}, kSerial), ones({n}, kSerial)};
+  auto multiply = [n](const Tensor& out, const Tensor& a, const Tensor& b) {
+    auto* to = out.data<float>();
+    const auto *x = a.data<float>(), *z = b.data<float>();
+    for (int64_t i = 0; i + pack_size<float> <= n; i += pack_size<float>)
+      simd::store(to + i, simd::load(x + i) * simd::load(z + i));
+  };
+  Job loops = [=] {
+    for (size_t i = 0; i < kLength; ++i) multiply(y[(i + 1) % 2], y[i % 2], w);
+    for (int i = 0; i < kLength; ++i) multiply(y[0], y[0], w);
+  };
+  return {chain(n, kNothing), loops, {.items = kLength}};
+}
+
 /// P2: one addition without grad.
 Jobs add_without_grad(int64_t n) {
   Tensor a = ones({n}, kSerial), b = ones({n}, kSerial);
@@ -84,9 +135,12 @@ const bool registered = [] {
     add_row("P1/chain/training/serial/f32/" + size, [=] { return chain_against_torch(n); });
     add_row("P2/add/forward/serial/f32/" + size, [=] { return add_without_grad(n); });
     add_row("P3/hooks/training/serial/f32/" + size, [=] { return hooks_against_none(n); });
+    add_row("P3/bare_hooks/training/serial/f32/" + size,
+            [=] { return bare_hooks_against_none(n); });
     add_row("P3/set_hooks/backward/serial/f32/" + size, [=] { return set_hooks_against_none(n); });
   }
   add_row("P5/chain/training/serial/f32/16384", [] { return chain_against_torch(16384); });
+  add_row("P5/loops/training/serial/f32/16384", [] { return chain_against_loops(16384); });
   return true;
 }();
 

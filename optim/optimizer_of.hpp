@@ -8,7 +8,8 @@ namespace farro::optim {
 
 namespace detail {
 
-// Options as tensors and back; TypeError or ShapeError, naming the option, where a tensor does not fit.
+// Options as tensors and back; TypeError or ShapeError, naming the option, where a tensor does not
+// fit.
 Tensor option_tensor(double value);
 Tensor option_tensor(bool value);
 Tensor option_tensor(const std::array<double, 2>& value);
@@ -22,14 +23,8 @@ template <class O>
 void OptimizerOf<O>::step() {
   NoGrad guard;
   // All that can throw comes first.
-  for (Group& group : groups_) {
-    for (Entry& entry : group) {
-      if (prepare(entry)) {
-        for (size_t i = 0; i < slot_names_.size(); ++i) {
-          if (entry.state.slots[i].defined()) slot(entry, i);
-        }
-      }
-    }
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    for (Entry& entry : groups_[g]) prepare(entry, slot_count(options_[g]));
   }
   for (size_t g = 0; g < groups_.size(); ++g) {
     for (Entry& entry : groups_[g]) {

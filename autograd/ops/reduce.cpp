@@ -20,14 +20,15 @@ using kernels::ReduceOp;
 
 namespace autograd {
 
-Reduced::Reduced(const Tensor& x, IntList dims, bool keepdim, const char* operation) : input(x.sizes()), kept(x.sizes()) {
+Reduced::Reduced(const Dims& sizes, IntList dims, bool keepdim, const char* operation)
+    : input(sizes), kept(sizes) {
   for (int64_t dim : dims) {
-    int d = wrap_dim(dim, x.dim(), operation);
+    int d = wrap_dim(dim, sizes.size(), operation);
     if (removes(d)) fail<ValueError>(operation, "dimension {} comes twice", d);
     mask |= 1u << d;
   }
-  if (dims.empty()) mask = (1u << x.dim()) - 1;
-  for (int d = 0; d < x.dim(); ++d) {
+  if (dims.empty()) mask = (1u << sizes.size()) - 1;
+  for (int d = 0; d < sizes.size(); ++d) {
     if (removes(d)) {
       count *= input[d];
       kept[d] = 1;
@@ -43,7 +44,9 @@ ArrayView Reduced::view(const Tensor& out) const {
   return view;
 }
 
-Tensor Reduced::restore(const Tensor& result) const { return result.sizes() == kept ? result : reshape(result, kept); }
+Tensor Reduced::restore(const Tensor& result) const {
+  return result.sizes() == kept ? result : reshape(result, kept);
+}
 Tensor Reduced::spread(const Tensor& result) const { return expand(restore(result), input); }
 
 }  // namespace autograd
@@ -68,7 +71,7 @@ Tensor reduced(const Tensor& x, const Reduced& r, ReduceOp op, DType dtype) {
 
 Tensor sum(const Tensor& input, IntList dims, bool keepdim, std::optional<DType> dtype) {
   Tensor x = as_dtype(input, dtype);
-  Reduced r(x, dims, keepdim, "sum");
+  Reduced r(x.sizes(), dims, keepdim, "sum");
   DType result = x.is_floating_point() ? x.dtype() : dtype.value_or(kInt64);
   return record("SumBackward", reduced(x, r, ReduceOp::Sum, result), {x}, {},
                 [r](const BackwardContext& c) -> Grads { return {r.spread(c.grad())}; });
@@ -77,7 +80,7 @@ Tensor sum(const Tensor& input, IntList dims, bool keepdim, std::optional<DType>
 Tensor mean(const Tensor& input, IntList dims, bool keepdim, std::optional<DType> dtype) {
   Tensor x = as_dtype(input, dtype);
   check_floating(x, "mean");
-  Reduced r(x, dims, keepdim, "mean");
+  Reduced r(x.sizes(), dims, keepdim, "mean");
   return record("MeanBackward", reduced(x, r, ReduceOp::Mean, x.dtype()), {x}, {},
                 [r](const BackwardContext& c) -> Grads { return {r.spread(c.grad() / r.count)}; });
 }
@@ -95,17 +98,18 @@ Tensor nanmean(const Tensor& x, IntList dims, bool keepdim) {
 Tensor count_nonzero(const Tensor& x, IntList dims) { return sum(ne(x.detach(), 0), dims); }
 
 Tensor any(const Tensor& x, IntList dims, bool keepdim) {
-  return reduced(x, Reduced(x, dims, keepdim, "any"), ReduceOp::Any, kBool);
+  return reduced(x, Reduced(x.sizes(), dims, keepdim, "any"), ReduceOp::Any, kBool);
 }
 
 Tensor all(const Tensor& x, IntList dims, bool keepdim) {
-  return reduced(x, Reduced(x, dims, keepdim, "all"), ReduceOp::All, kBool);
+  return reduced(x, Reduced(x.sizes(), dims, keepdim, "all"), ReduceOp::All, kBool);
 }
 
 namespace {
 
 /// The gradient of a product over the reduced dimensions, as long as no element is 0.
-Tensor prod_gradient_by_division(const Reduced& r, const Tensor& grad, const Tensor& x, const Tensor& y) {
+Tensor prod_gradient_by_division(const Reduced& r, const Tensor& grad, const Tensor& x,
+                                 const Tensor& y) {
   return r.restore(grad * y) / x;
 }
 
@@ -133,13 +137,14 @@ Tensor prod_gradient_by_leaving_out(const Reduced& r, const Tensor& grad, const 
   Tensor diagonal = eq(eye(n, TensorOptions{.dtype = kInt64, .device = x.device()}), 1);
   Tensor others = prod(masked_fill(rows, diagonal, Tensor(1)), 2);
   std::vector<int64_t> inverse(order.size());
-  for (size_t i = 0; i < order.size(); ++i) inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  for (size_t i = 0; i < order.size(); ++i)
+    inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
   return r.restore(grad) * permute(reshape(others, permuted.sizes()), inverse);
 }
 
 Tensor prod_over(const Tensor& input, IntList dims, bool keepdim, std::optional<DType> dtype) {
   Tensor x = as_dtype(input, dtype);
-  Reduced r(x, dims, keepdim, "prod");
+  Reduced r(x.sizes(), dims, keepdim, "prod");
   DType result = x.is_floating_point() ? x.dtype() : dtype.value_or(kInt64);
   Tensor out = reduced(x, r, ReduceOp::Prod, result);
   return record("ProdBackward", out, {x}, {x, out}, [r](const BackwardContext& c) -> Grads {
@@ -193,7 +198,7 @@ Tensor std_of_var_gradient(const Tensor& grad, const Tensor& y) {
 
 Tensor var(const Tensor& x, IntList dims, double correction, bool keepdim) {
   check_floating(x, "var");
-  Reduced r(x, dims, keepdim, "var");
+  Reduced r(x.sizes(), dims, keepdim, "var");
   return record("VarBackward", variance_of(x, r, correction, nullptr), {x}, {x},
                 [r, correction](const BackwardContext& c) -> Grads {
                   return {var_gradient(r, correction, c.grad(), c.saved(0))};
@@ -202,7 +207,7 @@ Tensor var(const Tensor& x, IntList dims, double correction, bool keepdim) {
 
 Tensor std(const Tensor& x, IntList dims, double correction, bool keepdim) {
   check_floating(x, "std");
-  Reduced r(x, dims, keepdim, "std");
+  Reduced r(x.sizes(), dims, keepdim, "std");
   Tensor y;
   {
     NoGrad guard;
@@ -223,7 +228,7 @@ std::pair<Tensor, Tensor> std_mean(const Tensor& x, IntList dims, double correct
 
 Tensor logsumexp(const Tensor& input, IntList dims, bool keepdim) {
   Tensor x = input.is_floating_point() ? input : to(input, default_dtype());
-  Reduced r(x, dims, keepdim, "logsumexp");
+  Reduced r(x.sizes(), dims, keepdim, "logsumexp");
   Tensor y;
   {
     NoGrad guard;
@@ -259,6 +264,8 @@ Tensor Tensor::var(IntList dims, double correction, bool keepdim) const {
 Tensor Tensor::std(IntList dims, double correction, bool keepdim) const {
   return farro::std(*this, dims, correction, keepdim);
 }
-Tensor Tensor::logsumexp(IntList dims, bool keepdim) const { return farro::logsumexp(*this, dims, keepdim); }
+Tensor Tensor::logsumexp(IntList dims, bool keepdim) const {
+  return farro::logsumexp(*this, dims, keepdim);
+}
 
 }  // namespace farro

@@ -3,12 +3,29 @@
 #include <algorithm>
 
 #include <farro/backends/kernels/operands.hpp>
+#include <farro/backends/kernels/stream.hpp>
 #include <farro/backends/launch.hpp>
 
 namespace farro {
 namespace {
 
 constexpr int64_t kGrain = kPointwiseGrain;
+
+/// run(out, in, n), with the result written past the caches.
+template <class Run>
+void run_streamed(char* out, const char* const* in, int inputs, int64_t n, int64_t bytes,
+                  const Run& run) {
+  alignas(64) char buffer[kernels::kStreamBuffer];
+  const int64_t length = kernels::kStreamBuffer / bytes;
+  const void* from[kMaxBackwardOperands];
+  for (int64_t i = 0; i < n; i += length) {
+    int64_t count = std::min(length, n - i);
+    for (int k = 0; k < inputs; ++k) from[k] = in[k] ? in[k] + i * bytes : nullptr;
+    run(buffer, from, count);
+    kernels::stream_copy(out + i * bytes, buffer, count * bytes);
+  }
+  kernels::stream_done();
+}
 
 /// Calls run(out, in, n) over blocks of n contiguous elements of the compute type each.
 template <class Run>
@@ -17,13 +34,18 @@ FARRO_NOINLINE void run_contiguous(const PointwiseKernels& kernels, const ArrayV
   DType compute = result.dtype;
   void* out = result.data;
   auto bytes = static_cast<int64_t>(size_of(compute));
+  bool stream = kernels::streams(out, n * bytes) && std::find(in, in + inputs, out) == in + inputs;
   parallel_blocks(
       result.device, kernels.label, {n, kGrain, kernels.cost}, [&](int64_t begin, int64_t end) {
-        if (begin == 0) return run(out, in, end);
-        const void* shifted[kMaxBackwardOperands];
+        if (begin == 0 && !stream) return run(out, in, end);
+        const char* shifted[kMaxBackwardOperands];
         for (int k = 0; k < inputs; ++k)
           shifted[k] = in[k] ? static_cast<const char*>(in[k]) + begin * bytes : nullptr;
-        run(static_cast<char*>(out) + begin * bytes, shifted, end - begin);
+        char* to = static_cast<char*>(out) + begin * bytes;
+        if (stream) return run_streamed(to, shifted, inputs, end - begin, bytes, run);
+        const void* from[kMaxBackwardOperands];
+        std::copy_n(shifted, inputs, from);
+        run(to, from, end - begin);
       });
 }
 

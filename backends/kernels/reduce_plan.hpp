@@ -1,7 +1,9 @@
 #pragma once
 
-/// Internal to the reduction kernels: how a reduction walks its operands, and what it combines with.
+/// Internal to the reduction kernels: how a reduction walks its operands, and what it combines
+/// with.
 
+#include <farro/backends/kernels/operands.hpp>
 #include <farro/backends/kernels/reduce.hpp>
 #include <farro/backends/kernels/runs.hpp>
 
@@ -14,9 +16,9 @@ inline constexpr int64_t kReduceBlock = 4096;
 
 /// A reduction of K outputs over R elements each.
 struct ReducePlan {
-  Walk kept;      ///< of the input, one entry per output
-  Walk reduced;   ///< of the input, from an output's first element
-  Walk result;    ///< of the output
+  Walk kept;     ///< of the input, one entry per output
+  Walk reduced;  ///< of the input, from an output's first element
+  Walk result;   ///< of the output
   int64_t outputs = 0;
   int64_t length = 0;
 
@@ -35,7 +37,21 @@ struct ReducePlan {
     outputs = out.numel();
     length = reduced_sizes.product();
   }
-  int64_t blocks() const { return length <= kReduceBlock ? 1 : (length + kReduceBlock - 1) / kReduceBlock; }
+  ReducePlan(const ArrayView& out, const ComputedElements& in) {
+    outputs = out.numel();
+    length = in.length;
+    kept = Walk({outputs}, {in.outputs_inside ? 1 : length});
+    reduced = Walk({length}, {in.outputs_inside ? outputs : 1});
+    result = Walk(out.sizes, out.strides);
+  }
+  /// Whether neighbouring outputs are read side by side, each element of all of them at a time.
+  bool columns() const {
+    return kept.inner_size() >= 4 && kept.inner_stride() == 1 &&
+           !(reduced.inner_stride() == 1 && reduced.inner_size() > 1);
+  }
+  int64_t blocks() const {
+    return length <= kReduceBlock ? 1 : (length + kReduceBlock - 1) / kReduceBlock;
+  }
 };
 
 /// The reductions as scalars; identity combined with x gives x with its bits.
@@ -61,8 +77,8 @@ struct MaxOf {
 template <class T>
 struct MinOf {
   FARRO_FUNCTION static T identity() {
-    constexpr T highest =
-        std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+    constexpr T highest = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
+                                                               : std::numeric_limits<T>::max();
     return highest;
   }
   FARRO_FUNCTION static T combine(T a, T b) { return a < b || a != a ? a : b; }
@@ -85,12 +101,40 @@ struct SquaredDeviation {
   FARRO_FUNCTION T operator()(T x, T mean) const { return (x - mean) * (x - mean); }
 };
 
+/// Where a reduction reads its elements.
+struct ReduceSource {
+  const void* data = nullptr;
+  DType dtype = kFloat32;
+  const ComputedOperand* computed =
+      nullptr;  ///< in the place of data; offsets are numbers of elements then
+
+  /// n elements from `offset` on, as T: where they are, or in `buffer`.
+  template <class T>
+  const T* run(int64_t offset, int64_t n, T* buffer) const {
+    if (!computed) return as_run(at(data, dtype, offset), dtype, n, buffer);
+    compute_run(*computed, offset, n, buffer);
+    return buffer;
+  }
+  /// n elements at the walk's places from `first` on, counted from `base`.
+  template <class T>
+  const T* run(int64_t base, const Walk& walk, int64_t first, int64_t n, T* buffer) const {
+    if (walk.contiguous()) return run(base + first, n, buffer);
+    read_run(at(data, dtype, base), dtype, walk, first, n, buffer);
+    return buffer;
+  }
+  /// Of reading an element as T, in streamed elements.
+  template <class T>
+  double cost(const Walk& walk) const {
+    if (computed) return computed->cost;
+    return walk.contiguous() && dtype == dtype_of<T> ? 0.25 : 1;
+  }
+};
+
 /// One reduction of compute type T, without the operands' dtypes.
 template <class T>
 struct ReduceJob {
   ReducePlan plan;
-  const void* in = nullptr;
-  DType in_dtype = kFloat32;
+  ReduceSource in;
   void* out = nullptr;
   DType out_dtype = kFloat32;
   Device device = Device::of(0);
@@ -102,6 +146,7 @@ struct ReduceJob {
 /// The plain Kokkos kernel: one work item per output and block.
 template <class T, template <class> class Op, template <class> class Transform>
 void reduce_reference(const char* label, const ReduceJob<T>& job);
-void arg_reduce_reference(const ArrayView& indices, const ArrayView* values, const ArrayView& in, bool largest);
+void arg_reduce_reference(const ArrayView& indices, const ArrayView* values, const ArrayView& in,
+                          bool largest);
 
 }  // namespace farro::kernels

@@ -93,5 +93,5 @@ TEST_CASE("a steady training step of a dense network asks the system for nothing
 }
 
 TEST_CASE("a steady training step of a convolutional network asks the system for nothing", "[P4]") {
-  check_steady_steps<example::Network>(720);
+  check_steady_steps<example::Network>(420);  // with oneDNN 3.12; half of it with 2.6
 }

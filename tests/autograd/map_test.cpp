@@ -5,16 +5,20 @@
 #include <limits>
 #include <tuple>
 
+#include <support/compare.hpp>
+#include <support/devices.hpp>
+#include <farro/autograd/checkpoint.hpp>
+#include <farro/autograd/derivatives.hpp>
 #include <farro/autograd/engine.hpp>
+#include <farro/autograd/function.hpp>
 #include <farro/autograd/gradcheck.hpp>
 #include <farro/autograd/map.hpp>
+#include <farro/autograd/map_reduce.hpp>
 #include <farro/autograd/ops/copy.hpp>
 #include <farro/autograd/ops/factory.hpp>
 #include <farro/autograd/ops/reduce.hpp>
 #include <farro/autograd/ops/shape.hpp>
 #include <farro/backends/launch.hpp>
-#include <support/compare.hpp>
-#include <support/devices.hpp>
 
 using namespace farro;
 using farro::test::leaf;
@@ -42,7 +46,8 @@ struct Mix {
   double scale = 0.5;
   template <class T>
   FARRO_FUNCTION T operator()(T a, T b, T c, T d, T e, T f, T g, T h) const {
-    return a * b + math::sin(c * d) * T(scale) + e / (f * f + T(1)) - select(g > h, g * g, h * h * h);
+    return a * b + math::sin(c * d) * T(scale) + e / (f * f + T(1)) -
+           select(g > h, g * g, h * h * h);
   }
 };
 
@@ -53,8 +58,26 @@ struct Polar {
   }
 };
 
-Tensor variable(const Dims& sizes, uint64_t seed, Device device = Device(), DType dtype = kFloat64) {
-  return test::random(sizes, {.dtype = dtype, .device = device, .requires_grad = true}, seed, 0.3, 1.6);
+/// A custom function whose backward is a map as well.
+struct GateByMaps : autograd::Function<GateByMaps> {
+  static Tensor forward(autograd::Context& ctx, const Tensor& x, const Tensor& w, const Tensor& b) {
+    ctx.save_for_backward({x, w, b});
+    return map(Gate{}, x, w, b);
+  }
+  static autograd::Grads backward(autograd::Context& ctx, const autograd::Grads& dy) {
+    auto derivative = [](auto x, auto w, auto b, auto g) {
+      auto t = math::tanh(x * w + b), s = math::sigmoid(x), slope = (1 - t * t) * s;
+      return std::array{g * (slope * w + t * s * (1 - s) + 1), g * slope * x, g * slope};
+    };
+    auto [dx, dw, db] = map(derivative, ctx.saved(0), ctx.saved(1), ctx.saved(2), dy[0]);
+    return {dx, dw, db};
+  }
+};
+
+Tensor variable(const Dims& sizes, uint64_t seed, Device device = Device(),
+                DType dtype = kFloat64) {
+  return test::random(sizes, {.dtype = dtype, .device = device, .requires_grad = true}, seed, 0.3,
+                      1.6);
 }
 
 Inputs eight(const Dims& sizes) {
@@ -71,7 +94,8 @@ TEST_CASE("map computes what the composed operations compute", "[A23]") {
   for (Device device : test::host_devices()) {
     for (DType dtype : {kFloat32, kFloat64}) {
       CAPTURE(device.str(), name_of(dtype));
-      Tensor x = variable({3, 1, 37}, 1, device, dtype), w = variable({5, 1}, 2, device, dtype), b = variable({37}, 3, device, dtype);
+      Tensor x = variable({3, 1, 37}, 1, device, dtype), w = variable({5, 1}, 2, device, dtype),
+             b = variable({37}, 3, device, dtype);
       Tensor fused = map(Gate{}, x, w, b);
       Tensor composed = tanh(x * w + b) * sigmoid(x) + x;
       CHECK(fused.sizes() == Dims{3, 5, 37});
@@ -80,7 +104,8 @@ TEST_CASE("map computes what the composed operations compute", "[A23]") {
       CHECK(test::difference(fused, composed, {tolerance, tolerance}) == "");
       Tensor dy = test::random(fused.sizes(), {.dtype = dtype, .device = device}, 9, -1, 1);
       auto one = grad({fused}, {x, w, b}, {}, {dy}), two = grad({composed}, {x, w, b}, {}, {dy});
-      for (size_t i = 0; i < 3; ++i) CHECK(test::difference(one[i], two[i], {20 * tolerance, 20 * tolerance}) == "");
+      for (size_t i = 0; i < 3; ++i)
+        CHECK(test::difference(one[i], two[i], {20 * tolerance, 20 * tolerance}) == "");
     }
   }
 }
@@ -102,7 +127,11 @@ TEST_CASE("map passes gradcheck and gradgradcheck", "[A23]") {
   }
   CHECK(gradgradcheck([](const Inputs& in) { return mix(in); }, eight({2})));
   Tensor x = variable({3, 4}, 5), y = variable({4, 3}, 6);
-  CHECK(gradcheck([&](const Inputs& in) { return lambda({in[0].transpose(0, 1), in[1]}); }, {x, y}));
+  CHECK(gradcheck(
+      [&](const Inputs& in) {
+        return lambda({in[0].transpose(0, 1), in[1]});
+      },
+      {x, y}));
 }
 
 TEST_CASE("map has derivatives of any order", "[A23][A8]") {
@@ -136,6 +165,14 @@ TEST_CASE("map gives several outputs", "[A23]") {
   CHECK(test::difference(pair[1], exp(in[0]), {1e-13, 1e-13}) == "");
 }
 
+TEST_CASE("map takes numbers among its inputs", "[A23]") {
+  Tensor x = leaf({1, 2});
+  Tensor y = map([](auto a, auto b) { return a * a * b; }, x, 3.0);
+  CHECK(y.to_vector() == std::vector<double>{3, 12});
+  y.sum().backward();
+  CHECK(x.grad().to_vector() == std::vector<double>{6, 12});
+}
+
 TEST_CASE("map differentiates only with respect to what needs it", "[A23]") {
   Tensor x = variable({4}, 1), w = test::random({4}, {.dtype = kFloat64}, 2, 0.3, 1.6);
   Tensor y = map([](auto a, auto b) { return math::sqrt(b) * a; }, x, w);
@@ -160,7 +197,8 @@ TEST_CASE("an infinite derivative of one input leaves the other's alone", "[A23]
 }
 
 TEST_CASE("map promotes dtypes as an operation does", "[A23]") {
-  Tensor f = variable({3}, 1, Device(), kFloat32), d = variable({3}, 2), h = variable({3}, 3, Device(), kBFloat16);
+  Tensor f = variable({3}, 1, Device(), kFloat32), d = variable({3}, 2),
+         h = variable({3}, 3, Device(), kBFloat16);
   Tensor n = arange(3);
   auto sum = [](auto a, auto b) { return a + b * decltype(a)(2); };
   CHECK(map(sum, f, d).dtype() == kFloat64);
@@ -171,10 +209,12 @@ TEST_CASE("map promotes dtypes as an operation does", "[A23]") {
   map(sum, h, f).sum().backward();
   CHECK(h.grad().dtype() == kBFloat16);
   CHECK(f.grad().to_vector() == std::vector<double>{2, 2, 2});
-  CHECK(grad({map(sum, f, d).sum()}, {f}, {.create_graph = true})[0].to_vector() == std::vector<double>{1, 1, 1});
+  CHECK(grad({map(sum, f, d).sum()}, {f}, {.create_graph = true})[0].to_vector() ==
+        std::vector<double>{1, 1, 1});
 }
 
-TEST_CASE("map has the same bits on every backend, and those of its plain kernel nearly", "[A23][A20][bits]") {
+TEST_CASE("map has the same bits on every backend, and those of its plain kernel nearly",
+          "[A23][A20][bits]") {
   std::vector<std::vector<std::vector<double>>> results;
   for (Device device : test::host_devices()) {
     Tensor x = variable({70'001}, 1, device, kFloat32), w = variable({1}, 2, device, kFloat32),
@@ -191,7 +231,8 @@ TEST_CASE("map has the same bits on every backend, and those of its plain kernel
     for (size_t k = 0; k < reference.size(); ++k) {
       for (size_t i = 0; i < reference[k].size(); ++i) {
         double want = reference[k][i], got = results.back()[k][i];
-        if (std::abs(got - want) > 1e-5 * std::max(1.0, std::abs(want))) FAIL(k << " " << i << " " << got << " " << want);
+        if (std::abs(got - want) > 1e-5 * std::max(1.0, std::abs(want)))
+          FAIL(k << " " << i << " " << got << " " << want);
       }
     }
   }
@@ -206,4 +247,37 @@ TEST_CASE("map's saved inputs are watched, and freed", "[A23][A3]") {
   z.backward();
   CHECK_THROWS_AS(z.backward(), GradError);
   CHECK_THROWS_AS(map(Gaussian{}, variable({2}, 1), variable({3}, 2), w), ShapeError);
+}
+
+TEST_CASE("map works inside checkpoint, in a custom function, and forward",
+          "[A23][A16][A21][A24]") {
+  auto gate = [](const Inputs& in) { return map(Gate{}, in[0], in[1], in[2]); };
+  Inputs in{variable({3, 5}, 1), variable({5}, 2), variable({3, 1}, 3)};
+  Tensor dy = test::random({3, 5}, {.dtype = kFloat64}, 9, -1, 1);
+  auto expected = grad({gate(in)}, in, {}, {dy});
+  auto again = [](const Tensor& x, const Tensor& w, const Tensor& b) {
+    return map(Gate{}, x, w, b);
+  };
+  auto kept = grad({checkpoint(again, in[0], in[1], in[2])}, in, {}, {dy});
+  for (size_t i = 0; i < 3; ++i) CHECK(test::bitwise_equal(kept[i], expected[i]));
+  CHECK(gradcheck([&](const Inputs& x) { return checkpoint(again, x[0], x[1], x[2]); }, in));
+
+  Tensor own = GateByMaps::apply(in[0], in[1], in[2]);
+  CHECK(test::bitwise_equal(own, gate(in)));
+  auto twice = [](const Inputs& x) { return GateByMaps::apply(x[0], x[1], x[2]); };
+  CHECK(gradcheck(twice, in, {.check_forward_ad = true}));
+  CHECK(gradgradcheck(twice, in));
+
+  Inputs along{test::random({3, 5}, {.dtype = kFloat64}, 4, -1, 1),
+               test::random({5}, {.dtype = kFloat64}, 5, -1, 1),
+               test::random({3, 1}, {.dtype = kFloat64}, 6, -1, 1)};
+  auto composed = [](const Inputs& x) { return tanh(x[0] * x[1] + x[2]) * sigmoid(x[0]) + x[0]; };
+  CHECK(test::difference(jvp(gate, in, along).second, jvp(composed, in, along).second,
+                         {1e-12, 1e-12}) == "");
+  auto reduced = [](const Inputs& x) {
+    return map_reduce(Gate{}, Reduce::Mean, {0}, x[0], x[1], x[2]);
+  };
+  auto mean_of = [&](const Inputs& x) { return mean(composed(x), {0}); };
+  CHECK(test::difference(jvp(reduced, in, along).second, jvp(mean_of, in, along).second,
+                         {1e-12, 1e-12}) == "");
 }

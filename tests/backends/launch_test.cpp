@@ -9,6 +9,7 @@
 #include <support/devices.hpp>
 #include <support/threads.hpp>
 
+#include <farro/backends/error.hpp>
 #include <farro/backends/launch.hpp>
 
 namespace farro {
@@ -47,7 +48,8 @@ TEST_CASE("launch: for_each calls a functor for each index") {
   for_each(device, "farro::test", 0, Square{nullptr});
 
   bool right = true;
-  for (size_t i = 0; i < squares.size(); ++i) right = right && squares[i] == static_cast<int64_t>(i * i);
+  for (size_t i = 0; i < squares.size(); ++i)
+    right = right && squares[i] == static_cast<int64_t>(i * i);
   CHECK(right);
 }
 
@@ -96,6 +98,24 @@ TEST_CASE("launch: host devices have threads and need no fence") {
     CHECK(concurrency(device) >= 1);
     if (device.str() == "serial") CHECK(concurrency(device) == 1);
     fence(device);
+  }
+}
+
+TEST_CASE("launch: what a body throws reaches the caller, once, and the next launch works") {
+  for (Device device : test::host_devices()) {
+    INFO(device.str());
+    std::atomic<int> blocks{0};
+    auto launch = [&](int64_t failing) {
+      parallel_blocks(device, "farro::test", {1'000'000, 1000, 1}, [&](int64_t begin, int64_t) {
+        ++blocks;
+        if (failing < 0 || begin == failing) fail<MemoryError>("body", "block {}", begin);
+      });
+    };
+    CHECK_THROWS_AS(launch(500'000), MemoryError);
+    CHECK_THROWS_AS(launch(-1), MemoryError);
+    blocks = 0;
+    CHECK_NOTHROW(launch(1));
+    CHECK(blocks == 1000);
   }
 }
 

@@ -67,6 +67,18 @@ TEST_CASE("autograd.md: map") {
   CHECK(std::abs(loss.item() - expected.item()) < 1e-6);
 }
 
+TEST_CASE("autograd.md: map_reduce") {
+  Tensor x = rand({1000, 3}, {.requires_grad = true}), target = rand({3});
+  Tensor total = map_reduce(Huber{0.3}, Reduce::Mean, {}, x, target);  // over everything
+  Tensor worst = map_reduce(Huber{0.3}, Reduce::Max, {0}, x, target);  // of each column
+  worst.sum().backward();  // reaches the element that was the largest, the first of equal ones
+
+  Tensor all = map(Huber{0.3}, x, target);
+  CHECK(total.item() == all.mean().item());
+  CHECK(worst.to_vector() == amax(all, {0}).to_vector());
+  CHECK(count_nonzero(x.grad()).item() == 3);
+}
+
 TEST_CASE("autograd.md: forward mode and what is built on it") {
   auto f = [](const Tensor& x) { return (x * x * x).sum(); };
   Tensor x = tensor({1., 2.}, {.dtype = kFloat64}), v = tensor({1., -1.}, {.dtype = kFloat64});

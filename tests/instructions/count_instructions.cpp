@@ -9,8 +9,11 @@
 #include <string>
 
 #include <farro/autograd/ops/factory.hpp>
+#include <farro/autograd/ops/matmul.hpp>
 #include <farro/autograd/ops/pointwise.hpp>
 #include <farro/backends/runtime.hpp>
+#include <farro/nn/functional.hpp>
+#include <farro/nn/layers/linear.hpp>
 
 namespace {
 
@@ -21,7 +24,7 @@ constexpr int kChainLength = 200;
 /// A chain of multiplications, recorded, and its backward; with a hook before and one after each
 /// node's backward if that is wanted.
 std::function<void()> chain(int64_t n, bool hooks = false) {
-  farro::TensorOptions plain{.device = farro::Device("serial")};
+  farro::TensorOptions plain{.device = farro::is_available("serial") ? "serial" : "cpu"};
   Tensor x = farro::ones({n}, plain), w = farro::full({n}, 1.0001, plain),
          seed = farro::ones({n}, plain);
   x.requires_grad_();
@@ -38,10 +41,39 @@ std::function<void()> chain(int64_t n, bool hooks = false) {
   };
 }
 
+constexpr int kCalls = 100;
+
+/// A layer of one number, by the function on its parameters.
+std::function<void()> linear_function() {
+  farro::nn::Linear layer({.in_features = 1, .out_features = 1});
+  farro::Tensor x = farro::ones({1, 1}), weight = layer.weight, bias = layer.bias;
+  return [=] {
+    for (int i = 0; i < kCalls; ++i) farro::linear(x, weight, bias);
+  };
+}
+
+/// The same by calling the module, without a hook or with a forward hook that takes what every hook
+/// may.
+std::function<void()> linear_module(bool hook) {
+  auto layer = std::make_shared<farro::nn::Linear>(
+      farro::nn::Linear::Options{.in_features = 1, .out_features = 1});
+  if (hook) {
+    layer->register_forward_hook(
+        [](farro::nn::Module&, const farro::nn::Args&, const farro::nn::Value&) {});
+  }
+  farro::Tensor x = farro::ones({1, 1});
+  return [=] {
+    for (int i = 0; i < kCalls; ++i) (*layer)(x);
+  };
+}
+
 const std::map<std::string, std::function<std::function<void()>()>> cases = {
     {"chain_1", [] { return chain(1); }},
     {"chain_64", [] { return chain(64); }},
     {"chain_hooks", [] { return chain(1, true); }},
+    {"linear_function", linear_function},
+    {"linear_module", [] { return linear_module(false); }},
+    {"linear_hook", [] { return linear_module(true); }},
 };
 
 }  // namespace
