@@ -53,7 +53,12 @@ class Recomputation : public std::enable_shared_from_this<Recomputation> {
       values_ = recomputed();
       Tensor result = values_[place].tensor;
       // Kept for the rest of this backward only, where it retains its graph; at once gone where none runs.
-      after_backward([self = shared_from_this()] { self->forget_all(); });
+      try {
+        after_backward([self = shared_from_this()] { self->forget_all(); });
+      } catch (...) {
+        values_.clear();
+        throw;
+      }
       return result;
     }
     return values_[place].tensor;
