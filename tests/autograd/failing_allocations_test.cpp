@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include <autograd/training_step.hpp>
+#include <support/training_step.hpp>
 #include <farro/autograd/grad_mode.hpp>
 #include <farro/autograd/ops/pointwise.hpp>
 #include <farro/autograd/ops/reduce.hpp>

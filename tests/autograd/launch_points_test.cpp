@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <autograd/training_step.hpp>
+#include <support/training_step.hpp>
 #include <farro/autograd/grad_mode.hpp>
 #include <farro/backends/launch.hpp>
 #include <farro/backends/memory.hpp>

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
-#include <autograd/training_step.hpp>
+#include <support/training_step.hpp>
 #include <support/threads.hpp>
 #include <farro/autograd/engine.hpp>
 #include <farro/autograd/ops/factory.hpp>

@@ -1,4 +1,4 @@
-#include <autograd/training_step.hpp>
+#include <support/training_step.hpp>
 
 #include <farro/autograd/checkpoint.hpp>
 #include <farro/autograd/engine.hpp>
@@ -90,8 +90,8 @@ void TrainingStep::State::hook(const Tensor& x) {
     pass("tensor hook");
     return g * 1.0;
   });
-  x.retain_grad();
   retaining.push_back(x);
+  x.retain_grad();
   x.register_hook([this](const Tensor&) { pass("tensor hook beside a retained gradient"); });
   x.grad_fn()->register_prehook([this](autograd::Grads&) { pass("node pre-hook"); });
   x.grad_fn()->register_hook(
