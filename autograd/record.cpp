@@ -111,8 +111,9 @@ SavedList save(std::span<const Tensor> inputs, std::span<const Tensor> saved,
   return list;
 }
 
-void attach_and_save(const IntrusivePtr<Node>& node, SavedList& list, std::span<const Tensor> inputs,
-                     std::span<const Tensor> saved, std::span<const Tensor> outputs) {
+void attach_and_save(const IntrusivePtr<Node>& node, SavedList& list,
+                     std::span<const Tensor> inputs, std::span<const Tensor> saved,
+                     std::span<const Tensor> outputs) {
   attach(node, inputs, outputs);
   try {
     list = save(inputs, saved, outputs);

@@ -40,7 +40,8 @@ void DeletePackedTensor::operator()(PackedTensor* packed) const { delete packed;
 
 namespace {
 
-/// The tensor in what a pack function returned, if it is one, with or without a word of how to unpack it.
+/// The tensor in what a pack function returned, if it is one, with or without a word of how to
+/// unpack it.
 Tensor tensor_in(const std::any& value) {
   if (const auto* tensor = std::any_cast<Tensor>(&value)) return *tensor;
   if (const auto* pair = std::any_cast<std::pair<Tensor, DType>>(&value)) return pair->first;
@@ -53,7 +54,8 @@ Tensor tensor_in(const std::any& value) {
 void SavedTensor::pack(const Tensor& tensor) {
   auto hooks = innermost;
   if (!hooks) {
-    packed_.reset(new PackedTensor{{}, {}, {}, tensor.dtype(), tensor.device(), MeteredTensor(tensor)});
+    packed_.reset(
+        new PackedTensor{{}, {}, {}, tensor.dtype(), tensor.device(), MeteredTensor(tensor)});
     data_ = tensor;
     version_ = tensor.version();
     return;
@@ -61,8 +63,8 @@ void SavedTensor::pack(const Tensor& tensor) {
   Quiet guard;
   std::any value = hooks->pack(tensor);
   MeteredTensor meter(tensor_in(value));
-  packed_.reset(new PackedTensor{hooks, std::move(value), tensor.sizes(), tensor.dtype(), tensor.device(),
-                                 std::move(meter)});
+  packed_.reset(new PackedTensor{hooks, std::move(value), tensor.sizes(), tensor.dtype(),
+                                 tensor.device(), std::move(meter)});
 }
 
 Tensor SavedTensor::unpack_absent(const Node& node) const {

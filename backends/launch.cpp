@@ -43,7 +43,8 @@ void run_blocks(const LaunchShape& shape, detail::BlockFn body, const void* cont
   }
 }
 
-/// The first exception of the threads of a launch: one that left a parallel region would end the program.
+/// The first exception of the threads of a launch: one that left a parallel region would end the
+/// program.
 class FirstError {
  public:
   template <class F>
@@ -72,7 +73,8 @@ void fork_blocks(const char* label, const LaunchShape& shape, detail::BlockFn bo
   FirstError error;
   auto launch = [&] {
     Kokkos::parallel_for(label, Policy(0, blocks), [=, first = &error](int64_t b) {
-      first->guard([&] { body(context, b * shape.grain, std::min((b + 1) * shape.grain, shape.n)); });
+      first->guard(
+          [&] { body(context, b * shape.grain, std::min((b + 1) * shape.grain, shape.n)); });
     });
   };
   if constexpr (compat::concurrent_launches) {

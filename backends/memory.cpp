@@ -256,14 +256,16 @@ FARRO_FAST_TLS constinit thread_local ThreadCache this_thread;
 }  // namespace
 
 namespace detail {
-/// While a FailingAllocation lives on this thread, this_thread is as if it were not open yet, and its lists are here.
+/// While a FailingAllocation lives on this thread, this_thread is as if it were not open yet, and
+/// its lists are here.
 struct RequestCounter {
   ThreadCache lists;
   FailingAllocation* scope;
 
   void count(size_t bytes) const {
     if (++scope->requests_ != scope->number_) return;
-    fail<MemoryError>("allocate", "request {}, of {} bytes, is refused for a test", scope->number_, bytes);
+    fail<MemoryError>("allocate", "request {}, of {} bytes, is refused for a test", scope->number_,
+                      bytes);
   }
 };
 }  // namespace detail
@@ -273,7 +275,8 @@ namespace {
 thread_local detail::RequestCounter* request_counter = nullptr;
 
 /// This thread's cache, opened at the first use. Null once the thread is ending, while its last
-/// static tensors are still being freed. `request` is the size of a block that is asked for, 0 for none.
+/// static tensors are still being freed. `request` is the size of a block that is asked for, 0 for
+/// none.
 FARRO_NOINLINE ThreadCache* open_thread_cache(size_t request) {
   if (request_counter) {
     if (request != 0) request_counter->count(request);

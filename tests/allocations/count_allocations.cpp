@@ -45,15 +45,9 @@ void* __libc_calloc(size_t, size_t);
 void* __libc_realloc(void*, size_t);
 void* __libc_memalign(size_t, size_t);
 
-void* malloc(size_t bytes) {
-  return granted() ? __libc_malloc(bytes) : nullptr;
-}
-void* calloc(size_t n, size_t bytes) {
-  return granted() ? __libc_calloc(n, bytes) : nullptr;
-}
-void* realloc(void* p, size_t bytes) {
-  return granted() ? __libc_realloc(p, bytes) : nullptr;
-}
+void* malloc(size_t bytes) { return granted() ? __libc_malloc(bytes) : nullptr; }
+void* calloc(size_t n, size_t bytes) { return granted() ? __libc_calloc(n, bytes) : nullptr; }
+void* realloc(void* p, size_t bytes) { return granted() ? __libc_realloc(p, bytes) : nullptr; }
 void* aligned_alloc(size_t alignment, size_t bytes) {
   return granted() ? __libc_memalign(alignment, bytes) : nullptr;
 }

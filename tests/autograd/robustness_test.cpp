@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
-#include <support/training_step.hpp>
 #include <support/threads.hpp>
+#include <support/training_step.hpp>
 #include <farro/autograd/engine.hpp>
 #include <farro/autograd/ops/factory.hpp>
 #include <farro/autograd/ops/pointwise.hpp>
