@@ -13,6 +13,7 @@
 #include <farro/autograd/graph.hpp>
 #include <farro/autograd/map.hpp>
 #include <farro/autograd/map_reduce.hpp>
+#include <farro/autograd/mdspan_bridge.hpp>
 #include <farro/autograd/multi_grad_hook.hpp>
 #include <farro/autograd/ops/copy.hpp>
 #include <farro/autograd/ops/factory.hpp>

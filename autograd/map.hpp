@@ -157,17 +157,17 @@ inline void for_packs(int64_t n, const Body& body) {
     for (; i < n; ++i)
       body(
           i, [](const T* p) { return *p; }, [](T* p, const T& v) { *p = v; });
-    return;
-  }
-  for (; i + pack_size<T> <= n; i += pack_size<T>) {
-    body(
-        i, [](const T* p) { return simd::load(p); },
-        [](T* p, const Pack<T>& v) { simd::store(p, v); });
-  }
-  if (i < n) {
-    body(
-        i, [&](const T* p) { return simd::load_some(p, n - i); },
-        [&](T* p, const Pack<T>& v) { simd::store_some(p, v, n - i); });
+  } else {
+    for (; i + pack_size<T> <= n; i += pack_size<T>) {
+      body(
+          i, [](const T* p) { return simd::load(p); },
+          [](T* p, const Pack<T>& v) { simd::store(p, v); });
+    }
+    if (i < n) {
+      body(
+          i, [&](const T* p) { return simd::load_some(p, n - i); },
+          [&](T* p, const Pack<T>& v) { simd::store_some(p, v, n - i); });
+    }
   }
 }
 

@@ -10,6 +10,7 @@
 #include <memory>
 #include <type_traits>
 
+#include <farro/autograd/foreign_memory.hpp>
 #include <farro/autograd/function.hpp>
 #include <farro/autograd/tensor.hpp>
 #include <farro/backends/dispatch.hpp>
@@ -62,24 +63,13 @@ Tensor from_view(const Kokkos::View<DataType, Properties...>& view) {
   constexpr int rank = static_cast<int>(View::rank);
   static_assert(rank <= kMaxDims);
   Dims sizes(rank, 0), strides(rank, 0);
-  int64_t span = 1;
   for (int d = 0; d < rank; ++d) {
     sizes[d] = static_cast<int64_t>(view.extent(static_cast<size_t>(d)));
     strides[d] = static_cast<int64_t>(view.stride(static_cast<size_t>(d)));
-    span += (sizes[d] - 1) * strides[d];
   }
-  if (sizes.product() == 0) span = 0;
-  Device device = detail::device_of_space<typename View::execution_space>();
-  auto* data = const_cast<Scalar*>(view.data());
-  auto owner = std::make_shared<View>(view);
-  TensorImpl* impl = new TensorImpl;
-  Tensor tensor{IntrusivePtr<TensorImpl>(impl)};
-  impl->storage =
-      Storage::wrap(data, static_cast<size_t>(span) * sizeof(Scalar), device, std::move(owner));
-  impl->array = {data, dtype_of<Scalar>, device, sizes, strides};
-  impl->set_geometry(sizes, strides);
-  impl->inference = inference_mode_enabled();
-  return tensor;
+  return detail::over_foreign_memory(const_cast<Scalar*>(view.data()), dtype_of<Scalar>,
+                                     detail::device_of_space<typename View::execution_space>(),
+                                     sizes, strides, std::make_shared<View>(view));
 }
 
 /// Calls f.operator()<Backend, Scalar>() with the types of a tensor's device and dtype.

@@ -24,16 +24,6 @@ std::vector<double> errors(const Snapshot& s) {
   return result;
 }
 
-io::Series thinned(const std::string& name, const std::vector<double>& x,
-                   const std::vector<double>& y, size_t step, bool markers) {
-  io::Series series{name, {}, {}, markers};
-  for (size_t i = 0; i < x.size(); i += step) {
-    series.x.push_back(x[i]);
-    series.y.push_back(y[i]);
-  }
-  return series;
-}
-
 /// log10 of the means of at most 500 equal parts of the steps.
 io::Series loss_curve(const std::vector<double>& losses) {
   io::Series series{"mean square of the weighted residual", {}, {}};
@@ -80,14 +70,16 @@ double relative_l2_error(BurgersTrainer& trainer, const BurgersSolution& solutio
 void draw_burgers(const std::filesystem::path& file, const std::vector<Snapshot>& snapshots,
                   const std::vector<double>& losses) {
   std::vector<io::Chart> charts;
+  io::Chart differences{"Network − exact", "x", "difference", {}};
   for (const Snapshot& s : snapshots) {
     charts.push_back(
         {.title = fmt::format("t = {:.2f}: relative L2 error {:.1e}", s.t, s.relative_error()),
          .x_label = "x",
          .y_label = "u",
-         .series = {thinned("exact", s.x, s.exact, 1, false),
-                    thinned("network", s.x, s.found, 4, true)}});
+         .series = {{"exact", s.x, s.exact}, {"network", s.x, s.found}}});
+    differences.series.push_back({fmt::format("t = {:.2f}", s.t), s.x, errors(s)});
   }
+  charts.push_back(differences);
   charts.push_back({.title = "Training loss",
                     .x_label = "step",
                     .y_label = "log10 of the loss",

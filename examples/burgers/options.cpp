@@ -1,12 +1,10 @@
 #include <farro/examples/burgers/options.hpp>
+#include <farro/examples/support/program.hpp>
 
 namespace example {
 
 void add_options(CLI::App& app, BurgersOptions& o) {
-  app.add_option("--backend", o.backend, "serial, openmp or cuda; cpu is the best one on the host");
-  app.add_option("--threads", o.threads,
-                 "threads of the OpenMP backend; 0 leaves the choice to OMP_NUM_THREADS")
-      ->check(CLI::Range(0, 4096));
+  add_backend_options(app, o.backend, o.threads);
   app.add_option("--seed", o.seed, "the same seed gives the same bits on all host backends");
   app.add_option("--steps", o.steps, "steps of training")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}));

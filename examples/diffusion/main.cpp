@@ -40,10 +40,7 @@ struct Options {
 };
 
 void add_options(CLI::App& app, Options& o) {
-  app.add_option("--backend", o.backend, "serial, openmp or cuda; cpu is the best one on the host");
-  app.add_option("--threads", o.threads,
-                 "threads of the OpenMP backend; 0 leaves the choice to OMP_NUM_THREADS")
-      ->check(CLI::Range(0, 4096));
+  add_backend_options(app, o.backend, o.threads);
   app.add_option("--seed", o.seed, "of the noise; the same bits on all host backends");
   app.add_option("--dtype", o.dtype, "of the fields")->check(CLI::IsMember({"float32", "float64"}));
   app.add_option("--size", o.problem.size, "cells of the grid each way")

@@ -21,6 +21,13 @@ inline int report_error(const std::string& program, std::string text) {
   return 2;
 }
 
+inline void add_backend_options(CLI::App& app, std::string& backend, int& threads) {
+  app.add_option("--backend", backend, "serial, openmp or cuda; cpu is the best one on the host");
+  app.add_option("--threads", threads,
+                 "threads of the OpenMP backend; 0 leaves the choice to OMP_NUM_THREADS")
+      ->check(CLI::Range(0, 4096));
+}
+
 /// Reads the command line and runs `body`, which returns the exit status. 0 after --help, 2 after
 /// an error.
 template <class Body>

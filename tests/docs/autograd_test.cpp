@@ -151,6 +151,17 @@ TEST_CASE("autograd.md: the order of hooks") {
   CHECK(x.grad().item() == 6);
 }
 
+TEST_CASE("autograd.md: memory of others") {
+  using Space = Kokkos::DefaultHostExecutionSpace;
+  Kokkos::View<double**, Kokkos::LayoutLeft, Space> field("field", 3, 4);
+  Tensor t = from_view(field).requires_grad_();
+  field(1, 2) = 5;
+  (t * t).sum().backward();
+  double slope = t.grad()[{1, 2}].item();  // 10
+
+  CHECK(slope == 10);
+}
+
 TEST_CASE("autograd.md: the same bits") {
   std::vector<Values> losses, gradients;
   for (Device device : available_devices()) {
