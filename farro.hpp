@@ -23,6 +23,7 @@
 #include <farro/autograd/ops/reduce.hpp>
 #include <farro/autograd/ops/shape.hpp>
 #include <farro/autograd/saved_tensors.hpp>
+#include <farro/autograd/tape_meter.hpp>
 #include <farro/autograd/tensor.hpp>
 #include <farro/autograd/view_bridge.hpp>
 #include <farro/backends/memory.hpp>

@@ -2,6 +2,7 @@
 
 #include <farro/autograd/engine.hpp>
 #include <farro/autograd/saved_tensors.hpp>
+#include <farro/autograd/tape_meter.hpp>
 #include <farro/backends/random.hpp>
 
 #include <mutex>
@@ -14,17 +15,30 @@ class Recomputation : public std::enable_shared_from_this<Recomputation> {
  public:
   Recomputation(Block block, std::vector<Tensor> inputs)
       : block_(std::move(block)), inputs_(std::move(inputs)), random_(default_generator().state()) {
-    for (const Tensor& x : inputs_) versions_.push_back(x.defined() ? x.version() : 0);
+    for (const Tensor& x : inputs_) {
+      versions_.push_back(x.defined() ? x.version() : 0);
+      meters_.emplace_back(x);
+    }
   }
 
   std::vector<Tensor> run() {
     auto self = shared_from_this();
-    SavedTensors pack([self](const Tensor& t) { return self->note(t); },
-                      [self](size_t place) { return self->value(place); });
+    SavedTensors pack(
+        [self](const Tensor& t) { return std::make_shared<Place>(self, self->note(t)); },
+        [](const std::shared_ptr<Place>& place) { return place->of->value(place->number); });
     return block_(inputs_);
   }
 
  private:
+  /// Stands for a tensor that the tape keeps. What was recomputed for it goes with it.
+  struct Place {
+    Place(std::shared_ptr<Recomputation> recomputation, size_t place)
+        : of(std::move(recomputation)), number(place) {}
+    Place(const Place&) = delete;
+    ~Place() { of->forget(number); }
+    std::shared_ptr<Recomputation> of;
+    size_t number;
+  };
   struct Form {
     Dims sizes;
     DType dtype;
@@ -37,24 +51,43 @@ class Recomputation : public std::enable_shared_from_this<Recomputation> {
 
   Tensor value(size_t place) {
     std::lock_guard lock(mutex_);
-    if (values_.empty()) {
+    if (values_.empty() || !values_[place].tensor.defined()) {
       values_ = recomputed();
-      Tensor result = values_[place];
-      // Kept for the rest of this backward only; at once gone where none runs.
-      after_backward([self = shared_from_this()] { self->values_.clear(); });
+      Tensor result = values_[place].tensor;
+      // Kept for the rest of this backward only, where it retains its graph; at once gone where
+      // none runs.
+      try {
+        after_backward([self = shared_from_this()] { self->forget_all(); });
+      } catch (...) {
+        values_.clear();
+        throw;
+      }
       return result;
     }
-    return values_[place];
+    return values_[place].tensor;
+  }
+  void forget(size_t place) {
+    std::lock_guard lock(mutex_);
+    if (place < values_.size()) values_[place] = {};
+  }
+  void forget_all() {
+    std::lock_guard lock(mutex_);
+    values_.clear();
   }
 
-  std::vector<Tensor> recomputed() const;
+  struct Value {
+    Tensor tensor;
+    MeteredTensor meter;
+  };
+  std::vector<Value> recomputed() const;
 
   Block block_;
   std::vector<Tensor> inputs_;
   std::vector<uint32_t> versions_;
+  std::vector<MeteredTensor> meters_;
   Philox random_;
   std::vector<Form> forms_;
-  std::vector<Tensor> values_;
+  std::vector<Value> values_;
   std::recursive_mutex mutex_;
 };
 
@@ -70,8 +103,9 @@ class RandomState {
   Philox outside_;
 };
 
-std::vector<Tensor> Recomputation::recomputed() const {
-  std::vector<Tensor> inputs, values;
+std::vector<Recomputation::Value> Recomputation::recomputed() const {
+  std::vector<Tensor> inputs;
+  std::vector<Value> values;
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const Tensor& x = inputs_[i];
     if (x.defined() && x.version() != versions_[i]) {
@@ -89,7 +123,7 @@ std::vector<Tensor> Recomputation::recomputed() const {
     RandomState random(random_);
     SavedTensors collect(
         [&](const Tensor& t) {
-          values.push_back(t.detach());
+          values.push_back({t.detach(), MeteredTensor(t)});
           return t;
         },
         [](const Tensor& t) { return t; });
@@ -102,13 +136,14 @@ std::vector<Tensor> Recomputation::recomputed() const {
         forms_.size(), values.size());
   }
   for (size_t k = 0; k < values.size(); ++k) {
-    if (values[k].sizes() == forms_[k].sizes && values[k].dtype() == forms_[k].dtype) continue;
+    if (values[k].tensor.sizes() == forms_[k].sizes && values[k].tensor.dtype() == forms_[k].dtype)
+      continue;
     fail<GradError>(
         "checkpoint",
         "expected saved tensor {} to be of shape {}, {} as in the forward, got {}, {} when the "
         "block was run again",
-        k, to_string(forms_[k].sizes), name_of(forms_[k].dtype), to_string(values[k].sizes()),
-        name_of(values[k].dtype()));
+        k, to_string(forms_[k].sizes), name_of(forms_[k].dtype),
+        to_string(values[k].tensor.sizes()), name_of(values[k].tensor.dtype()));
   }
   return values;
 }

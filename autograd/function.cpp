@@ -118,8 +118,7 @@ void FunctionNode::connect(const IntrusivePtr<Node>& self, const std::vector<Ten
   for (Tensor& result : differentiable) {
     if (holds(context_.non_differentiable_, result)) result = {};
   }
-  detail::attach(self, arguments, differentiable);
-  context_.saved_ = detail::save(arguments, context_.to_save_, differentiable);
+  detail::attach_and_save(self, context_.saved_, arguments, context_.to_save_, differentiable);
   context_.to_save_.clear();
   context_.dirty_.clear();
   context_.non_differentiable_.clear();

@@ -9,7 +9,8 @@
 
 namespace farro {
 
-/// What the tape behind some tensors amounts to.
+/// What the tape behind some tensors amounts to. (For what recording keeps at its peak, see
+/// tape_meter.hpp.)
 struct TapeStats {
   int64_t nodes = 0;          ///< recorded operations and leaves
   int64_t leaves = 0;         ///< nodes that accumulate into a leaf

@@ -29,7 +29,12 @@ struct Group : std::enable_shared_from_this<Group> {
       std::lock_guard lock(mutex);
       auto [entry, first] = passes.try_emplace(std::this_thread::get_id());
       Pass& pass = entry->second;
-      if (first) autograd::after_backward([self = shared_from_this()] { self->finish(); });
+      try {
+        if (first) autograd::after_backward([self = shared_from_this()] { self->finish(); });
+      } catch (...) {
+        passes.erase(entry);
+        throw;
+      }
       pass.grads.resize(handles.size());
       pass.grads[place] = grad;
       if (++pass.count != wanted) return;

@@ -70,6 +70,8 @@ class PointwiseNode final : public Node, public ForwardFormula {
   void save_output(const Tensor& y) {
     if (reads_ & kOutput) saved_.emplace_back(y, -1, 0);
   }
+  /// In place of save_output where that failed: backward is then a GradError.
+  void lose_output() { saved_.emplace_back(SavedTensor::lost()); }
   void keep_forms(const Tensor* const* inputs, DType compute);
 
  private:
@@ -428,7 +430,12 @@ const Tensor& pointwise_inplace(const PointwiseEntry& entry, const void* op, siz
   bump_version(self);
   if (records) {
     rewrite_history(self, node, 0, 0);
-    node->save_output(self);
+    try {
+      node->save_output(self);
+    } catch (...) {
+      node->lose_output();
+      throw;
+    }
   }
   return self;
 }

@@ -27,7 +27,7 @@ Tensor SavedTensor::with_history(const Node& node, const Tensor& tensor) const {
     history = {IntrusivePtr<Node>(const_cast<Node*>(&node)), static_cast<uint32_t>(-1 - place_)};
   } else if (place_ > 0) {
     history = node.next_edges()[static_cast<size_t>(place_ - 1)];
-    if (!history || (history.node->is_accumulate() && !packed_)) return tensor;
+    if (!history || (history.node->is_accumulate() && data_.defined())) return tensor;
     if (tensor.grad_fn() == history.node && tensor.impl()->output_nr == history.input_nr)
       return tensor;
   } else {
@@ -48,7 +48,7 @@ void SavedTensor::throw_freed(const Node& node) const {
   fail<GradError>(
       node.name(),
       "a saved tensor was already freed by an earlier backward; pass retain_graph = true to that "
-      "one to go through the graph again");
+      "one to go through the graph again (or its saving failed, with an exception of its own)");
 }
 
 void SavedTensor::throw_changed(const Node& node) const {
@@ -109,6 +109,18 @@ SavedList save(std::span<const Tensor> inputs, std::span<const Tensor> saved,
     list.emplace_back(tensor, input_nr, output_nr);
   }
   return list;
+}
+
+void attach_and_save(const IntrusivePtr<Node>& node, SavedList& list,
+                     std::span<const Tensor> inputs, std::span<const Tensor> saved,
+                     std::span<const Tensor> outputs) {
+  attach(node, inputs, outputs);
+  try {
+    list = save(inputs, saved, outputs);
+  } catch (...) {
+    for (size_t i = 0; i < saved.size(); ++i) list.emplace_back(SavedTensor::lost());
+    throw;
+  }
 }
 
 void check_grad_count(const Node& node, Grads& grads) {

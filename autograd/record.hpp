@@ -68,6 +68,12 @@ class SavedTensor {
     packed_.reset();
   }
   const Tensor& peek() const { return data_; }
+  /// In place of one whose saving failed: a GradError where backward reads it.
+  static SavedTensor lost() {
+    SavedTensor saved;
+    saved.freed_ = true;
+    return saved;
+  }
 
  private:
   Tensor with_history(const Node& node, const Tensor& tensor) const;
@@ -130,6 +136,11 @@ void attach(const IntrusivePtr<Node>& node, std::span<const Tensor> inputs,
             std::span<const Tensor> outputs);
 SavedList save(std::span<const Tensor> inputs, std::span<const Tensor> saved,
                std::span<const Tensor> outputs);
+/// Both of them, in this order. Where saving throws, an output that was changed in place keeps its
+/// new history, and going through that is a GradError.
+void attach_and_save(const IntrusivePtr<Node>& node, SavedList& list,
+                     std::span<const Tensor> inputs, std::span<const Tensor> saved,
+                     std::span<const Tensor> outputs);
 /// Throws GradError unless backward gave no more gradients than there are edges; pads with
 /// undefined ones.
 void check_grad_count(const Node& node, Grads& grads);
@@ -169,9 +180,8 @@ void record(const char* name, std::span<const Tensor> outputs, std::initializer_
   if (!any_requires_grad(inputs)) return;
   auto node = IntrusivePtr<detail::RecordedNode<F>>::fresh(new detail::RecordedNode<F>(
       name, static_cast<uint32_t>(outputs.size()), std::move(backward)));
-  std::span<const Tensor> from(inputs.begin(), inputs.size());
-  detail::attach(node, from, outputs);
-  node->saved_ = detail::save(from, {saved.begin(), saved.size()}, outputs);
+  detail::attach_and_save(node, node->saved_, {inputs.begin(), inputs.size()},
+                          {saved.begin(), saved.size()}, outputs);
 }
 
 /// Records an operation with one output and returns that.

@@ -2,6 +2,7 @@
 
 #include <farro/autograd/ops/copy.hpp>
 #include <farro/autograd/record.hpp>
+#include <farro/autograd/tape_meter.hpp>
 
 namespace farro {
 namespace autograd {
@@ -25,21 +26,45 @@ class Quiet {
 
 }  // namespace
 
+/// What hooks made of a tensor; without hooks, what a TapeMeter notes of one that is kept as it is.
 struct PackedTensor {
   std::shared_ptr<const SavedTensorHooks> hooks;
   std::any value;
   Dims sizes;
   DType dtype;
   Device device;
+  MeteredTensor meter;
 };
 
 void DeletePackedTensor::operator()(PackedTensor* packed) const { delete packed; }
 
+namespace {
+
+/// The tensor in what a pack function returned, if it is one, with or without a word of how to
+/// unpack it.
+Tensor tensor_in(const std::any& value) {
+  if (const auto* tensor = std::any_cast<Tensor>(&value)) return *tensor;
+  if (const auto* pair = std::any_cast<std::pair<Tensor, DType>>(&value)) return pair->first;
+  if (const auto* pair = std::any_cast<std::pair<Tensor, Device>>(&value)) return pair->first;
+  return {};
+}
+
+}  // namespace
+
 void SavedTensor::pack(const Tensor& tensor) {
   auto hooks = innermost;
+  if (!hooks) {
+    packed_.reset(
+        new PackedTensor{{}, {}, {}, tensor.dtype(), tensor.device(), MeteredTensor(tensor)});
+    data_ = tensor;
+    version_ = tensor.version();
+    return;
+  }
   Quiet guard;
-  packed_.reset(new PackedTensor{hooks, hooks->pack(tensor), tensor.sizes(), tensor.dtype(),
-                                 tensor.device()});
+  std::any value = hooks->pack(tensor);
+  MeteredTensor meter(tensor_in(value));
+  packed_.reset(new PackedTensor{hooks, std::move(value), tensor.sizes(), tensor.dtype(),
+                                 tensor.device(), std::move(meter)});
 }
 
 Tensor SavedTensor::unpack_absent(const Node& node) const {

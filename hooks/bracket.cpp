@@ -165,9 +165,14 @@ class BracketState {
     if (inputs_bracketed_) {
       grad_outputs_ = packed_outputs(grads);
       // The inner node need not lie on the way of this backward: nothing may be kept then.
-      autograd::after_backward([weak = std::weak_ptr(self)] {
-        if (auto state = weak.lock()) state->grad_outputs_.reset();
-      });
+      try {
+        autograd::after_backward([weak = std::weak_ptr(self)] {
+          if (auto state = weak.lock()) state->grad_outputs_.reset();
+        });
+      } catch (...) {
+        grad_outputs_.reset();
+        throw;
+      }
       return;
     }
     const Grads none(input_layout_.size());

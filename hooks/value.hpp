@@ -70,7 +70,7 @@ class Value {
   explicit Value(Map map) : data_(std::move(map)) {}
   template <std::same_as<std::any> T>  // a template, so that nothing is turned into an any to get
                                        // here
-                                       explicit Value(T other) : data_(std::move(other)) {}
+  explicit Value(T other) : data_(std::move(other)) {}
 
   bool is_null() const { return is<std::monostate>(); }
   bool is_tensor() const { return is<Tensor>(); }

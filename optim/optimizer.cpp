@@ -97,12 +97,14 @@ void Optimizer::check_slot(const Entry& entry, size_t index) const {
 }
 
 const ArrayView& Optimizer::slot(Entry& entry, size_t index) const {
-  Tensor& tensor = entry.state.slots[index];
-  if (FARRO_UNLIKELY(!tensor.defined())) tensor = std::move(entry.made[index]);
-  return tensor.array();
+  const Tensor& tensor = entry.state.slots[index];
+  return FARRO_LIKELY(tensor.defined()) ? tensor.array() : entry.made[index].array();
 }
 
 void Optimizer::finish(Entry& entry) const {
+  for (size_t i = 0; i < kMaxSlots; ++i) {
+    if (FARRO_UNLIKELY(entry.made[i].defined())) entry.state.slots[i] = std::move(entry.made[i]);
+  }
   if (FARRO_UNLIKELY(entry.target.defined())) {
     kernels::copy(entry.target.array(), entry.contiguous_param.array());
     entry.target = {};

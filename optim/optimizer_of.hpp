@@ -30,7 +30,12 @@ void OptimizerOf<O>::step() {
     for (Entry& entry : groups_[g]) {
       if (!entry.grad.defined()) continue;
       ++entry.state.step;
-      update(entry, options_[g]);
+      try {
+        update(entry, options_[g]);
+      } catch (...) {
+        --entry.state.step;  // it was not taken
+        throw;
+      }
       finish(entry);
     }
   }

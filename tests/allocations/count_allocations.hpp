@@ -14,4 +14,15 @@ struct TraceAllocations {
   ~TraceAllocations();
 };
 
+/// While one lives, one of this thread's allocations fails, as if there were no memory left.
+class RefuseAllocation {
+ public:
+  /// Counted from 1.
+  explicit RefuseAllocation(int64_t number);
+  ~RefuseAllocation();
+  RefuseAllocation(const RefuseAllocation&) = delete;
+  RefuseAllocation& operator=(const RefuseAllocation&) = delete;
+  bool refused() const;
+};
+
 }  // namespace farro::testing
