@@ -17,15 +17,14 @@ namespace farro::math {
 
 // Functions of one and two arguments that std, xsimd and a type's own namespace have by the same
 // name.
-#define FARRO_UNARY_LIST(F)                                                                     \
-  F(exp)                                                                                        \
-  F(exp2)                                                                                       \
-  F(expm1)                                                                                      \
-  F(log) F(log1p) F(log2) F(log10) F(sqrt) F(sin) F(cos) F(tan) F(asin) F(acos) F(atan) F(sinh) \
-      F(cosh) F(tanh) F(asinh) F(acosh) F(atanh) F(erf) F(erfc) F(erfinv) F(lgamma) F(floor)    \
-          F(ceil) F(trunc) F(round) F(abs)
+// clang-format off
+#define FARRO_UNARY_LIST(F)                                                                              \
+  F(exp) F(exp2) F(expm1) F(log) F(log1p) F(log2) F(log10) F(sqrt) F(sin) F(cos) F(tan) F(asin) F(acos)  \
+  F(atan) F(sinh) F(cosh) F(tanh) F(asinh) F(acosh) F(atanh) F(erf) F(erfc) F(erfinv) F(lgamma)          \
+  F(floor) F(ceil) F(trunc) F(round) F(abs)
 #define FARRO_BINARY_LIST(F) \
   F(pow) F(atan2) F(hypot) F(fmod) F(remainder) F(floor_divide) F(trunc_divide) F(copysign)
+// clang-format on
 
 /// Its own functions are found first by unqualified names in here, so that only argument-dependent
 /// lookup adds others.

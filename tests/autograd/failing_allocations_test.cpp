@@ -6,6 +6,7 @@
 
 #include <support/training_step.hpp>
 #include <farro/autograd/grad_mode.hpp>
+#include <farro/autograd/ops/conv.hpp>
 #include <farro/autograd/ops/pointwise.hpp>
 #include <farro/autograd/ops/reduce.hpp>
 #include <farro/backends/error.hpp>
@@ -136,4 +137,37 @@ TEST_CASE("a refused request is counted, gives nothing away and loses nothing", 
   }
   CHECK_NOTHROW(work());
   CHECK(memory_stats().allocated == live);
+}
+
+TEST_CASE("memory that is refused within a kernel that several threads run is a MemoryError, too",
+          "[A13][A17]") {
+  for (Device device : host_devices()) {
+    for (DType dtype : {kFloat32, kFloat64}) {
+      auto variable = [&](const Dims& sizes, uint64_t seed) {
+        return random(sizes, {.dtype = dtype, .device = device, .requires_grad = true}, seed);
+      };
+      Tensor image = variable({8, 4, 24, 24}, 1), weight = variable({8, 4, 3, 3}, 2);
+      auto run = [&] {
+        image.set_grad({});
+        weight.set_grad({});
+        conv2d(image, weight, {}, {.padding = 1}).sum().backward();
+        return hash_of({image.grad(), weight.grad()});
+      };
+      uint64_t expected = run();
+      int64_t refused = 0;
+      for (int64_t number = 1;; ++number) {
+        INFO("request " << number << " on " << device.str() << " in " << name_of(dtype));
+        farro::detail::FailingAllocation failing(number);
+        try {
+          run();
+        } catch (const MemoryError&) {
+          ++refused;
+        }
+        if (!failing.refused()) break;
+        CHECK(refused == number);
+      }
+      CHECK(refused > 15);
+      CHECK(run() == expected);
+    }
+  }
 }
