@@ -29,13 +29,28 @@ namespace scalar {
   FARRO_FUNCTION FARRO_INLINE T f(T x) { \
     return std::f(x);                    \
   }
-// clang-format off
-FARRO_FROM_STD(exp) FARRO_FROM_STD(exp2) FARRO_FROM_STD(expm1) FARRO_FROM_STD(log) FARRO_FROM_STD(log1p)
-FARRO_FROM_STD(log2) FARRO_FROM_STD(log10) FARRO_FROM_STD(sqrt) FARRO_FROM_STD(sin) FARRO_FROM_STD(cos)
-FARRO_FROM_STD(tan) FARRO_FROM_STD(asin) FARRO_FROM_STD(acos) FARRO_FROM_STD(atan) FARRO_FROM_STD(sinh)
-FARRO_FROM_STD(cosh) FARRO_FROM_STD(tanh) FARRO_FROM_STD(asinh) FARRO_FROM_STD(acosh) FARRO_FROM_STD(atanh)
-FARRO_FROM_STD(erf) FARRO_FROM_STD(erfc)
-// clang-format on
+FARRO_FROM_STD(exp)
+FARRO_FROM_STD(exp2)
+FARRO_FROM_STD(expm1)
+FARRO_FROM_STD(log)
+FARRO_FROM_STD(log1p)
+FARRO_FROM_STD(log2)
+FARRO_FROM_STD(log10)
+FARRO_FROM_STD(sqrt)
+FARRO_FROM_STD(sin)
+FARRO_FROM_STD(cos)
+FARRO_FROM_STD(tan)
+FARRO_FROM_STD(asin)
+FARRO_FROM_STD(acos)
+FARRO_FROM_STD(atan)
+FARRO_FROM_STD(sinh)
+FARRO_FROM_STD(cosh)
+FARRO_FROM_STD(tanh)
+FARRO_FROM_STD(asinh)
+FARRO_FROM_STD(acosh)
+FARRO_FROM_STD(atanh)
+FARRO_FROM_STD(erf)
+FARRO_FROM_STD(erfc)
 #undef FARRO_FROM_STD
 
 #define FARRO_ROUNDING(f, function)        \
@@ -47,12 +62,14 @@ FARRO_FROM_STD(erf) FARRO_FROM_STD(erfc)
       return std::function(x);             \
     }                                      \
   }
-                        FARRO_ROUNDING(floor, floor) FARRO_ROUNDING(ceil, ceil)
-                            FARRO_ROUNDING(trunc, trunc) FARRO_ROUNDING(round, nearbyint)
+FARRO_ROUNDING(floor, floor)
+FARRO_ROUNDING(ceil, ceil)
+FARRO_ROUNDING(trunc, trunc)
+FARRO_ROUNDING(round, nearbyint)
 #undef FARRO_ROUNDING
 
-                                template <class T>
-                                FARRO_FUNCTION FARRO_INLINE T abs(T x) {
+template <class T>
+FARRO_FUNCTION FARRO_INLINE T abs(T x) {
   if constexpr (std::is_integral_v<T>) {
     return x < 0 ? -x : x;
   } else {
