@@ -27,8 +27,9 @@ class SmallVector {
   SmallVector() = default;
   explicit SmallVector(size_t count) { grow_to(count); }
   SmallVector(std::initializer_list<T> list) : SmallVector(list.begin(), list.end()) {}
+  /// Begins as an empty one, which is destroyed with its elements if a copy throws.
   template <std::forward_iterator It>
-  SmallVector(It first, It last) {
+  SmallVector(It first, It last) : SmallVector() {
     reserve(static_cast<size_t>(std::distance(first, last)));
     for (; first != last; ++first) emplace_back(*first);
   }
@@ -73,7 +74,9 @@ class SmallVector {
   template <class... Args>
   T& emplace_back(Args&&... args) {
     if (FARRO_UNLIKELY(size_ == capacity_)) return emplace_in_heap(T(std::forward<Args>(args)...));
-    return *new (data_ + size_++) T(std::forward<Args>(args)...);
+    T* place = new (data_ + size_) T(std::forward<Args>(args)...);
+    ++size_;  // now that nothing was thrown
+    return *place;
   }
   void push_back(T value) { emplace_back(std::move(value)); }
   void pop_back() { std::destroy_at(data_ + --size_); }

@@ -73,3 +73,41 @@ TEST_CASE("a small vector destroys each element once", "[backends]") {
   }
   CHECK(owner.use_count() == 1);
 }
+
+TEST_CASE("a small vector has no element whose constructor threw", "[backends]") {
+  struct Picky {
+    explicit Picky(int number) {
+      if (number < 0) throw number;
+      owner = std::make_shared<int>(number);
+    }
+    std::shared_ptr<int> owner;
+  };
+  for (size_t size : {0, 1, 2, 4}) {  // in place, and where it would grow
+    SmallVector<Picky, 2> v;
+    for (size_t i = 0; i < size; ++i) v.emplace_back(1);
+    CHECK_THROWS_AS(v.emplace_back(-1), int);
+    CHECK(v.size() == size);
+    v.emplace_back(7);
+    CHECK(v.size() == size + 1);
+    CHECK(*v.back().owner == 7);
+  }
+}
+
+TEST_CASE("a small vector whose copy throws leaves nothing behind", "[backends]") {
+  struct Copied {
+    Copied(std::shared_ptr<int> o, int* n) : owner(std::move(o)), copies_left(n) {}
+    Copied(Copied&&) noexcept = default;
+    Copied(const Copied& other) : owner(other.owner), copies_left(other.copies_left) {
+      if (--*copies_left < 0) throw 1;
+    }
+    std::shared_ptr<int> owner;
+    int* copies_left;
+  };
+  auto owner = std::make_shared<int>(1);
+  int copies_left = 0;
+  SmallVector<Copied, 2> v;
+  for (int i = 0; i < 4; ++i) v.emplace_back(owner, &copies_left);
+  copies_left = 2;
+  CHECK_THROWS_AS((SmallVector<Copied, 2>(v)), int);
+  CHECK(owner.use_count() == 5);
+}
