@@ -23,15 +23,17 @@ class Recomputation : public std::enable_shared_from_this<Recomputation> {
 
   std::vector<Tensor> run() {
     auto self = shared_from_this();
-    SavedTensors pack([self](const Tensor& t) { return std::make_shared<Place>(self, self->note(t)); },
-                      [](const std::shared_ptr<Place>& place) { return place->of->value(place->number); });
+    SavedTensors pack(
+        [self](const Tensor& t) { return std::make_shared<Place>(self, self->note(t)); },
+        [](const std::shared_ptr<Place>& place) { return place->of->value(place->number); });
     return block_(inputs_);
   }
 
  private:
   /// Stands for a tensor that the tape keeps. What was recomputed for it goes with it.
   struct Place {
-    Place(std::shared_ptr<Recomputation> recomputation, size_t place) : of(std::move(recomputation)), number(place) {}
+    Place(std::shared_ptr<Recomputation> recomputation, size_t place)
+        : of(std::move(recomputation)), number(place) {}
     Place(const Place&) = delete;
     ~Place() { of->forget(number); }
     std::shared_ptr<Recomputation> of;
@@ -52,7 +54,8 @@ class Recomputation : public std::enable_shared_from_this<Recomputation> {
     if (values_.empty() || !values_[place].tensor.defined()) {
       values_ = recomputed();
       Tensor result = values_[place].tensor;
-      // Kept for the rest of this backward only, where it retains its graph; at once gone where none runs.
+      // Kept for the rest of this backward only, where it retains its graph; at once gone where
+      // none runs.
       try {
         after_backward([self = shared_from_this()] { self->forget_all(); });
       } catch (...) {
@@ -91,7 +94,9 @@ class Recomputation : public std::enable_shared_from_this<Recomputation> {
 /// Puts the default generator back where it was.
 class RandomState {
  public:
-  explicit RandomState(const Philox& state) : outside_(default_generator().state()) { default_generator().set_state(state); }
+  explicit RandomState(const Philox& state) : outside_(default_generator().state()) {
+    default_generator().set_state(state);
+  }
   ~RandomState() { default_generator().set_state(outside_); }
 
  private:
@@ -104,10 +109,14 @@ std::vector<Recomputation::Value> Recomputation::recomputed() const {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const Tensor& x = inputs_[i];
     if (x.defined() && x.version() != versions_[i]) {
-      fail<GradError>("checkpoint", "input {} of shape {} was changed in place before backward: expected version {}, got {}", i,
-                      to_string(x.sizes()), versions_[i], x.version());
+      fail<GradError>(
+          "checkpoint",
+          "input {} of shape {} was changed in place before backward: expected version {}, got {}",
+          i, to_string(x.sizes()), versions_[i], x.version());
     }
-    inputs.push_back(!x.defined() ? x : x.requires_grad() ? x.detach().requires_grad_() : x.detach());
+    inputs.push_back(!x.defined()        ? x
+                     : x.requires_grad() ? x.detach().requires_grad_()
+                                         : x.detach());
   }
   {
     EnableGrad recording;
@@ -121,14 +130,20 @@ std::vector<Recomputation::Value> Recomputation::recomputed() const {
     block_(inputs);
   }
   if (values.size() != forms_.size()) {
-    fail<GradError>("checkpoint", "expected the block to save {} tensors as in the forward, got {} when it was run again",
-                    forms_.size(), values.size());
+    fail<GradError>(
+        "checkpoint",
+        "expected the block to save {} tensors as in the forward, got {} when it was run again",
+        forms_.size(), values.size());
   }
   for (size_t k = 0; k < values.size(); ++k) {
-    if (values[k].tensor.sizes() == forms_[k].sizes && values[k].tensor.dtype() == forms_[k].dtype) continue;
-    fail<GradError>("checkpoint", "expected saved tensor {} to be of shape {}, {} as in the forward, got {}, {} when the "
-                    "block was run again", k, to_string(forms_[k].sizes), name_of(forms_[k].dtype),
-                    to_string(values[k].tensor.sizes()), name_of(values[k].tensor.dtype()));
+    if (values[k].tensor.sizes() == forms_[k].sizes && values[k].tensor.dtype() == forms_[k].dtype)
+      continue;
+    fail<GradError>(
+        "checkpoint",
+        "expected saved tensor {} to be of shape {}, {} as in the forward, got {}, {} when the "
+        "block was run again",
+        k, to_string(forms_[k].sizes), name_of(forms_[k].dtype),
+        to_string(values[k].tensor.sizes()), name_of(values[k].tensor.dtype()));
   }
   return values;
 }

@@ -9,7 +9,8 @@
 
 namespace farro {
 
-/// What the tape behind some tensors amounts to. (For what recording keeps at its peak, see tape_meter.hpp.)
+/// What the tape behind some tensors amounts to. (For what recording keeps at its peak, see
+/// tape_meter.hpp.)
 struct TapeStats {
   int64_t nodes = 0;          ///< recorded operations and leaves
   int64_t leaves = 0;         ///< nodes that accumulate into a leaf
@@ -39,10 +40,11 @@ inline std::string tape_dot(const Tensor& output) { return tape_dot(std::span(&o
 
 /// The tape as JSON, in the order in which backward goes through it:
 ///
-///     {"outputs": [0], "nodes": [{"name": "MulBackward", "saved_tensors": 2, "saved_bytes": 48, "edges": [1, null]}, …]}
+///     {"outputs": [0], "nodes": [{"name": "MulBackward", "saved_tensors": 2, "saved_bytes": 48,
+///     "edges": [1, null]}, …]}
 ///
-/// Edges are places in the list of nodes, null for inputs that need no gradient, outputs likewise; a leaf has its "shape"
-/// and "dtype".
+/// Edges are places in the list of nodes, null for inputs that need no gradient, outputs likewise;
+/// a leaf has its "shape" and "dtype".
 std::string tape_json(std::span<const Tensor> outputs);
 inline std::string tape_json(const Tensor& output) { return tape_json(std::span(&output, 1)); }
 

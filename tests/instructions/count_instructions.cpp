@@ -52,12 +52,14 @@ std::function<void()> linear_function() {
   };
 }
 
-/// The same by calling the module, without a hook or with a forward hook that takes what every hook may.
+/// The same by calling the module, without a hook or with a forward hook that takes what every hook
+/// may.
 std::function<void()> linear_module(bool hook) {
   auto layer = std::make_shared<farro::nn::Linear>(
       farro::nn::Linear::Options{.in_features = 1, .out_features = 1});
   if (hook) {
-    layer->register_forward_hook([](farro::nn::Module&, const farro::nn::Args&, const farro::nn::Value&) {});
+    layer->register_forward_hook(
+        [](farro::nn::Module&, const farro::nn::Args&, const farro::nn::Value&) {});
   }
   farro::Tensor x = farro::ones({1, 1});
   return [=] {
