@@ -7,6 +7,12 @@
 namespace farro::test {
 namespace {
 
+using nn::Args;
+using nn::Grads;
+using nn::Kwargs;
+using nn::Module;
+using nn::Value;
+
 Json all_hooks_order(Device device) {
   Json events;
   nn::Sequential net({{"a", linear_layer(device, 2, 2, {1, 2, 3, 4})}, {"b", nn::Tanh()}});

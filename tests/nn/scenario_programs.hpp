@@ -10,12 +10,6 @@
 /// Programs of golden/hooks/scenarios.json, written with Farro: what they have in common.
 namespace farro::test {
 
-using nn::Args;
-using nn::Grads;
-using nn::Kwargs;
-using nn::Module;
-using nn::Value;
-
 /// A program's name in the file, and what gives its events.
 using Program = std::pair<std::string, Json (*)(Device)>;
 /// Those about modules, their hooks and calls.
@@ -45,11 +39,11 @@ Json raises(F f) {
 }
 
 /// Notes what backward-pre and full backward hooks see.
-inline void note_backward(Module& m, Json& events) {
-  m.register_full_backward_pre_hook([&](Module&, const Grads& out) {
+inline void note_backward(nn::Module& m, Json& events) {
+  m.register_full_backward_pre_hook([&](nn::Module&, const nn::Grads& out) {
     note(events, {"backward_pre", json(out)});
   });
-  m.register_full_backward_hook([&](Module&, const Grads& in, const Grads& out) {
+  m.register_full_backward_hook([&](nn::Module&, const nn::Grads& in, const Grads& out) {
     note(events, {"backward", json(in), json(out)});
   });
 }

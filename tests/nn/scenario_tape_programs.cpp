@@ -7,6 +7,12 @@
 namespace farro::test {
 namespace {
 
+using nn::Args;
+using nn::Grads;
+using nn::Kwargs;
+using nn::Module;
+using nn::Value;
+
 Json tensor_hooks_order(Device device) {
   Json events;
   Tensor x = leaf(device, {2}, {1});
@@ -196,6 +202,10 @@ Json hook_raises_in_backward(Device device) {
   handle.remove();
   net.zero_grad();
   x.set_grad({});
+  net(x).backward();
+  note_grads("a.weight.grad, b.weight.grad, x.grad");
+  return events;
+}
 
 }  // namespace
 
