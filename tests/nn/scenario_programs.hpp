@@ -43,7 +43,7 @@ inline void note_backward(nn::Module& m, Json& events) {
   m.register_full_backward_pre_hook([&](nn::Module&, const nn::Grads& out) {
     note(events, {"backward_pre", json(out)});
   });
-  m.register_full_backward_hook([&](nn::Module&, const nn::Grads& in, const Grads& out) {
+  m.register_full_backward_hook([&](nn::Module&, const nn::Grads& in, const nn::Grads& out) {
     note(events, {"backward", json(in), json(out)});
   });
 }
