@@ -1,7 +1,7 @@
 #pragma once
 
-/// Everything that a program needs. Where compile time matters, include the parts instead; view_bridge.hpp is the one that
-/// brings Kokkos' headers in.
+/// Everything that a program needs. Where compile time matters, include the parts instead;
+/// view_bridge.hpp is the one that brings Kokkos' headers in.
 
 #include <farro/autograd/anomaly.hpp>
 #include <farro/autograd/checkpoint.hpp>

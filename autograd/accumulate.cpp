@@ -22,7 +22,8 @@ AccumulateGrad::AccumulateGrad(Tensor variable) : Node(1), variable_(std::move(v
 IntrusivePtr<Node> accumulator_of(const Tensor& leaf) {
   AutogradMeta& meta = leaf.impl()->make_meta();
   std::lock_guard lock(accumulator_locks.of(&meta));
-  if (meta.accumulator && meta.accumulator->try_retain()) return IntrusivePtr<Node>::adopt(meta.accumulator);
+  if (meta.accumulator && meta.accumulator->try_retain())
+    return IntrusivePtr<Node>::adopt(meta.accumulator);
   IntrusivePtr<Node> node(new AccumulateGrad(leaf));
   meta.accumulator = node.get();
   return node;
@@ -31,8 +32,8 @@ IntrusivePtr<Node> accumulator_of(const Tensor& leaf) {
 bool AccumulateGrad::let_go(AccumulateGrad* node) {
   AutogradMeta& meta = *node->variable_.impl()->meta;
   std::lock_guard lock(accumulator_locks.of(&meta));
-  // A sole owner did not lower the count (see RefCounted::release), so a count above one means that accumulator_of
-  // found the node meanwhile.
+  // A sole owner did not lower the count (see RefCounted::release), so a count above one means that
+  // accumulator_of found the node meanwhile.
   while (node->use_count() > 1) {
     if (!node->release()) return false;
   }
@@ -46,8 +47,8 @@ void AccumulateGrad::apply(Grads& grad_outputs, Grads&) {
 
 void accumulate_into(const Tensor& tensor, Tensor grad) {
   if (grad.sizes() != tensor.sizes()) {
-    fail<GradError>("accumulate", "expected a gradient of shape {}, got {}", to_string(tensor.sizes()),
-                    to_string(grad.sizes()));
+    fail<GradError>("accumulate", "expected a gradient of shape {}, got {}",
+                    to_string(tensor.sizes()), to_string(grad.sizes()));
   }
   AutogradMeta& meta = tensor.impl()->make_meta();
   std::lock_guard lock(grad_locks.of(tensor.impl()));

@@ -25,11 +25,12 @@ IntrusivePtr<Node> accumulator_of(const Tensor& leaf);
 
 /// True if nobody else can see the gradient, so that its memory may be overwritten or taken over.
 inline bool is_exclusive(const Tensor& grad) {
-  return grad.impl()->use_count() == 1 && grad.storage()->use_count() == 1 && grad.is_contiguous() &&
-         !grad.requires_grad() && !grad.impl()->wrapped_number;
+  return grad.impl()->use_count() == 1 && grad.storage()->use_count() == 1 &&
+         grad.is_contiguous() && !grad.requires_grad() && !grad.impl()->wrapped_number;
 }
 
-/// Adds a gradient into tensor.grad(), as AccumulateGrad does. Takes `grad` over if nobody else holds it.
+/// Adds a gradient into tensor.grad(), as AccumulateGrad does. Takes `grad` over if nobody else
+/// holds it.
 void accumulate_into(const Tensor& tensor, Tensor grad);
 
 }  // namespace farro::autograd

@@ -19,7 +19,8 @@ class Recomputation : public std::enable_shared_from_this<Recomputation> {
 
   std::vector<Tensor> run() {
     auto self = shared_from_this();
-    SavedTensors pack([self](const Tensor& t) { return self->note(t); }, [self](size_t place) { return self->value(place); });
+    SavedTensors pack([self](const Tensor& t) { return self->note(t); },
+                      [self](size_t place) { return self->value(place); });
     return block_(inputs_);
   }
 
@@ -60,7 +61,9 @@ class Recomputation : public std::enable_shared_from_this<Recomputation> {
 /// Puts the default generator back where it was.
 class RandomState {
  public:
-  explicit RandomState(const Philox& state) : outside_(default_generator().state()) { default_generator().set_state(state); }
+  explicit RandomState(const Philox& state) : outside_(default_generator().state()) {
+    default_generator().set_state(state);
+  }
   ~RandomState() { default_generator().set_state(outside_); }
 
  private:
@@ -72,10 +75,14 @@ std::vector<Tensor> Recomputation::recomputed() const {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const Tensor& x = inputs_[i];
     if (x.defined() && x.version() != versions_[i]) {
-      fail<GradError>("checkpoint", "input {} of shape {} was changed in place before backward: expected version {}, got {}", i,
-                      to_string(x.sizes()), versions_[i], x.version());
+      fail<GradError>(
+          "checkpoint",
+          "input {} of shape {} was changed in place before backward: expected version {}, got {}",
+          i, to_string(x.sizes()), versions_[i], x.version());
     }
-    inputs.push_back(!x.defined() ? x : x.requires_grad() ? x.detach().requires_grad_() : x.detach());
+    inputs.push_back(!x.defined()        ? x
+                     : x.requires_grad() ? x.detach().requires_grad_()
+                                         : x.detach());
   }
   {
     EnableGrad recording;
@@ -89,14 +96,19 @@ std::vector<Tensor> Recomputation::recomputed() const {
     block_(inputs);
   }
   if (values.size() != forms_.size()) {
-    fail<GradError>("checkpoint", "expected the block to save {} tensors as in the forward, got {} when it was run again",
-                    forms_.size(), values.size());
+    fail<GradError>(
+        "checkpoint",
+        "expected the block to save {} tensors as in the forward, got {} when it was run again",
+        forms_.size(), values.size());
   }
   for (size_t k = 0; k < values.size(); ++k) {
     if (values[k].sizes() == forms_[k].sizes && values[k].dtype() == forms_[k].dtype) continue;
-    fail<GradError>("checkpoint", "expected saved tensor {} to be of shape {}, {} as in the forward, got {}, {} when the "
-                    "block was run again", k, to_string(forms_[k].sizes), name_of(forms_[k].dtype),
-                    to_string(values[k].sizes()), name_of(values[k].dtype()));
+    fail<GradError>(
+        "checkpoint",
+        "expected saved tensor {} to be of shape {}, {} as in the forward, got {}, {} when the "
+        "block was run again",
+        k, to_string(forms_[k].sizes), name_of(forms_[k].dtype), to_string(values[k].sizes()),
+        name_of(values[k].dtype()));
   }
   return values;
 }

@@ -132,7 +132,8 @@ void check_like(const char* operation, const char* what, size_t number, const Te
 }
 
 /// The gradient of each input; zeros where it has none. Outputs without history count for nothing.
-std::vector<Tensor> gradients_of(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs, GradOptions options,
+std::vector<Tensor> gradients_of(const std::vector<Tensor>& outputs,
+                                 const std::vector<Tensor>& inputs, GradOptions options,
                                  const std::vector<Tensor>& grad_outputs = {}) {
   std::vector<Tensor> ends, grads, wanted;
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -140,7 +141,8 @@ std::vector<Tensor> gradients_of(const std::vector<Tensor>& outputs, const std::
     ends.push_back(outputs[i]);
     grads.push_back(grad_outputs.empty() ? Tensor() : grad_outputs[i]);
   }
-  std::ranges::copy_if(inputs, std::back_inserter(wanted), [](const Tensor& t) { return t.requires_grad(); });
+  std::ranges::copy_if(inputs, std::back_inserter(wanted),
+                       [](const Tensor& t) { return t.requires_grad(); });
   options.allow_unused = true;
   std::vector<Tensor> found(wanted.size());
   if (!ends.empty() && !wanted.empty()) found = grad(ends, wanted, options, grads);
@@ -201,9 +203,11 @@ TensorLists vjp(const TensorFunction& f, const std::vector<Tensor>& inputs,
   EnableGrad guard;
   std::vector<Tensor> x = fresh(inputs, options.create_graph), y = f(x);
   if (!grad_outputs.empty() && grad_outputs.size() != y.size()) {
-    fail<ValueError>("vjp", "expected a gradient for each of {} outputs, got {}", y.size(), grad_outputs.size());
+    fail<ValueError>("vjp", "expected a gradient for each of {} outputs, got {}", y.size(),
+                     grad_outputs.size());
   }
-  for (size_t i = 0; i < grad_outputs.size(); ++i) check_like("vjp", "gradient", i, grad_outputs[i], y[i]);
+  for (size_t i = 0; i < grad_outputs.size(); ++i)
+    check_like("vjp", "gradient", i, grad_outputs[i], y[i]);
   TensorLists result;
   result.second = gradients_of(y, x, {.create_graph = options.create_graph}, grad_outputs);
   for (const Tensor& output : y) result.first.push_back(finished(output, options.create_graph));
@@ -271,7 +275,8 @@ std::vector<std::vector<Tensor>> jacobian_by_rows(const TensorFunction& f,
   for (const Tensor& output : y) {
     std::vector<std::vector<Tensor>> rows(x.size());
     for (int64_t k = 0; k < output.numel(); ++k) {
-      auto row = autograd::gradients_of({output}, x, {.retain_graph = true, .create_graph = create_graph}, {one_hot(output, k)});
+      auto row = autograd::gradients_of(
+          {output}, x, {.retain_graph = true, .create_graph = create_graph}, {one_hot(output, k)});
       for (size_t i = 0; i < x.size(); ++i) rows[i].push_back(row[i].reshape({x[i].numel()}));
     }
     result.emplace_back();

@@ -1,7 +1,8 @@
 #pragma once
 
-/// Dual numbers: a value and its partial derivatives along N directions. Their functions are the pointwise operations of
-/// pointwise_list.hpp, whose gradients serve forwards as well, since an operation's derivative is a number.
+/// Dual numbers: a value and its partial derivatives along N directions. Their functions are the
+/// pointwise operations of pointwise_list.hpp, whose gradients serve forwards as well, since an
+/// operation's derivative is a number.
 
 #include <type_traits>
 
@@ -23,13 +24,14 @@ struct Dual {
     for (T& p : partial) p = T(0);
   }
   template <class Number>
-    requires(std::is_arithmetic_v<Number> && !std::is_same_v<Number, T>)
-  FARRO_FORMULA Dual(Number v) : Dual(T(v)) {}
+  requires(std::is_arithmetic_v<Number> && !std::is_same_v<Number, T>) FARRO_FORMULA Dual(Number v)
+      : Dual(T(v)) {}
 };
 
 namespace detail {
 
-/// A term of the chain rule; a direction that x does not change stays out of it, even where the derivative is infinite.
+/// A term of the chain rule; a direction that x does not change stays out of it, even where the
+/// derivative is infinite.
 template <class T>
 FARRO_FORMULA FARRO_INLINE T chain_term(const T& dx, const T& product) {
   return select(dx == T(0), T(0), product);
@@ -41,13 +43,15 @@ FARRO_FORMULA FARRO_INLINE Dual<T, N> chain(const Op& op, const Dual<T, N>& x) {
   y.value = op.forward(x.value);
 #pragma GCC unroll 8
   for (int k = 0; k < N; ++k) {
-    y.partial[k] = chain_term(x.partial[k], op.template backward<0, T>(x.partial[k], x.value, y.value));
+    y.partial[k] =
+        chain_term(x.partial[k], op.template backward<0, T>(x.partial[k], x.value, y.value));
   }
   return y;
 }
 
 template <class Op, class T, int N>
-FARRO_FORMULA FARRO_INLINE Dual<T, N> chain(const Op& op, const Dual<T, N>& x, const Dual<T, N>& z) {
+FARRO_FORMULA FARRO_INLINE Dual<T, N> chain(const Op& op, const Dual<T, N>& x,
+                                            const Dual<T, N>& z) {
   Dual<T, N> y;
   y.value = op.forward(x.value, z.value);
 #pragma GCC unroll 8
@@ -68,22 +72,21 @@ inline constexpr bool is_dual<Dual<T, N>> = true;
 
 /// A dual on at least one side; the other may be what a dual can be made of.
 template <class A, class B>
-concept DualPair = (detail::is_dual<A> && std::is_convertible_v<B, A>) || (detail::is_dual<B> && std::is_convertible_v<A, B>);
+concept DualPair = (detail::is_dual<A> && std::is_convertible_v<B, A>) ||
+                   (detail::is_dual<B> && std::is_convertible_v<A, B>);
 template <class A, class B>
 using DualOf = std::conditional_t<detail::is_dual<A>, A, B>;
 
-#define FARRO_DUAL_OPERATOR(symbol, Op)                                     \
-  template <class A, class B>                                               \
-    requires DualPair<A, B>                                                 \
-  FARRO_FORMULA FARRO_INLINE DualOf<A, B> operator symbol(const A& a, const B& b) { \
-    using D = DualOf<A, B>;                                                 \
-    return detail::chain(Op{}, D(a), D(b));                                 \
-  }                                                                         \
-  template <class T, int N, class B>                                        \
-    requires std::is_convertible_v<B, Dual<T, N>>                           \
-  FARRO_FORMULA FARRO_INLINE Dual<T, N>& operator symbol##=(Dual<T, N>& a, const B& b) { \
-    return a = a symbol b;                                                  \
-  }
+#define FARRO_DUAL_OPERATOR(symbol, Op)                                               \
+  template <class A, class B>                                                         \
+  requires DualPair<A, B> FARRO_FORMULA FARRO_INLINE DualOf<A, B>                     \
+  operator symbol(const A& a, const B& b) {                                           \
+    using D = DualOf<A, B>;                                                           \
+    return detail::chain(Op{}, D(a), D(b));                                           \
+  }                                                                                   \
+  template <class T, int N, class B>                                                  \
+  requires std::is_convertible_v<B, Dual<T, N>> FARRO_FORMULA FARRO_INLINE Dual<T, N> \
+  &operator symbol##=(Dual<T, N>& a, const B& b) { return a = a symbol b; }
 FARRO_DUAL_OPERATOR(+, ops::Add)
 FARRO_DUAL_OPERATOR(-, ops::Sub)
 FARRO_DUAL_OPERATOR(*, ops::Mul)
@@ -99,12 +102,12 @@ FARRO_FORMULA FARRO_INLINE Dual<T, N> operator+(const Dual<T, N>& x) {
   return x;
 }
 
-#define FARRO_DUAL_COMPARISON(symbol)                                                \
-  template <class A, class B>                                                        \
-    requires DualPair<A, B>                                                          \
-  FARRO_FORMULA FARRO_INLINE auto operator symbol(const A& a, const B& b) {         \
-    using D = DualOf<A, B>;                                                          \
-    return D(a).value symbol D(b).value;                                             \
+#define FARRO_DUAL_COMPARISON(symbol)                                                   \
+  template <class A, class B>                                                           \
+  requires DualPair<A, B> FARRO_FORMULA FARRO_INLINE auto operator symbol(const A& a,   \
+                                                                          const B& b) { \
+    using D = DualOf<A, B>;                                                             \
+    return D(a).value symbol D(b).value;                                                \
   }
 FARRO_DUAL_COMPARISON(==)
 FARRO_DUAL_COMPARISON(!=)
@@ -115,8 +118,8 @@ FARRO_DUAL_COMPARISON(>=)
 #undef FARRO_DUAL_COMPARISON
 
 template <class Condition, class A, class B>
-  requires DualPair<A, B>
-FARRO_FORMULA FARRO_INLINE DualOf<A, B> select(const Condition& condition, const A& a, const B& b) {
+requires DualPair<A, B> FARRO_FORMULA FARRO_INLINE DualOf<A, B> select(const Condition& condition,
+                                                                       const A& a, const B& b) {
   using D = DualOf<A, B>;
   D x(a), z(b), y;
   y.value = select(condition, x.value, z.value);
@@ -132,10 +135,10 @@ FARRO_FORMULA FARRO_INLINE auto isnan(const Dual<T, N>& x) {
   return math::isnan(x.value);
 }
 
-#define FARRO_DUAL_UNARY(f, Op)                                       \
-  template <class T, int N>                                           \
-  FARRO_FORMULA FARRO_INLINE Dual<T, N> f(const Dual<T, N>& x) {     \
-    return detail::chain(Op{}, x);                                    \
+#define FARRO_DUAL_UNARY(f, Op)                                  \
+  template <class T, int N>                                      \
+  FARRO_FORMULA FARRO_INLINE Dual<T, N> f(const Dual<T, N>& x) { \
+    return detail::chain(Op{}, x);                               \
   }
 FARRO_DUAL_UNARY(abs, ops::Abs)
 FARRO_DUAL_UNARY(sign, ops::Sign)
@@ -172,10 +175,10 @@ FARRO_DUAL_UNARY(sigmoid, ops::Sigmoid)
 FARRO_DUAL_UNARY(log_sigmoid, ops::LogSigmoid)
 #undef FARRO_DUAL_UNARY
 
-#define FARRO_DUAL_BINARY(f, Op)                                                              \
-  template <class T, int N>                                                                   \
-  FARRO_FORMULA FARRO_INLINE Dual<T, N> f(const Dual<T, N>& x, const Dual<T, N>& y) {        \
-    return detail::chain(Op{}, x, y);                                                         \
+#define FARRO_DUAL_BINARY(f, Op)                                                      \
+  template <class T, int N>                                                           \
+  FARRO_FORMULA FARRO_INLINE Dual<T, N> f(const Dual<T, N>& x, const Dual<T, N>& y) { \
+    return detail::chain(Op{}, x, y);                                                 \
   }
 FARRO_DUAL_BINARY(pow, ops::Pow)
 FARRO_DUAL_BINARY(atan2, ops::Atan2)

@@ -26,7 +26,8 @@ struct Form {
 };
 
 bool holds(const std::vector<Tensor>& list, const Tensor& tensor) {
-  return tensor.defined() && std::ranges::any_of(list, [&](const Tensor& t) { return t.is_same(tensor); });
+  return tensor.defined() &&
+         std::ranges::any_of(list, [&](const Tensor& t) { return t.is_same(tensor); });
 }
 
 bool broadcasts_to(const Dims& from, const Dims& to) {
@@ -43,9 +44,12 @@ Tensor guarded(const std::string& name, const Tensor& grad, const std::vector<Te
   Tensor result = grad.detach();
   for (const Tensor& source : sources) {
     if (!source.defined() || !source.requires_grad()) continue;
-    return record("OnceDifferentiable", result, {source}, {}, [name](const BackwardContext&) -> Grads {
-      fail<GradError>(name, "this custom function is once differentiable, a second derivative was asked for");
-    });
+    return record(
+        "OnceDifferentiable", result, {source}, {}, [name](const BackwardContext&) -> Grads {
+          fail<GradError>(
+              name,
+              "this custom function is once differentiable, a second derivative was asked for");
+        });
   }
   return result;
 }
@@ -54,7 +58,8 @@ Tensor guarded(const std::string& name, const Tensor& grad, const std::vector<Te
 
 class FunctionNode final : public Node {
  public:
-  FunctionNode(const detail::FunctionInfo& info, const std::vector<Tensor>& arguments) : info_(info) {
+  FunctionNode(const detail::FunctionInfo& info, const std::vector<Tensor>& arguments)
+      : info_(info) {
     context_.node_ = this;
     for (const Tensor& argument : arguments) {
       context_.needs_.push_back(argument.defined() && argument.requires_grad());
@@ -77,7 +82,8 @@ class FunctionNode final : public Node {
 
   /// The results as they are handed out, before they are recorded.
   void take_results(const std::vector<Tensor>& arguments, std::vector<Tensor>& results);
-  void connect(const IntrusivePtr<Node>& self, const std::vector<Tensor>& arguments, const std::vector<Tensor>& results);
+  void connect(const IntrusivePtr<Node>& self, const std::vector<Tensor>& arguments,
+               const std::vector<Tensor>& results);
 
  private:
   Tensor fitting(size_t argument, Tensor grad) const;
@@ -87,11 +93,15 @@ class FunctionNode final : public Node {
   std::vector<Form> inputs_, outputs_;
 };
 
-void FunctionNode::take_results(const std::vector<Tensor>& arguments, std::vector<Tensor>& results) {
+void FunctionNode::take_results(const std::vector<Tensor>& arguments,
+                                std::vector<Tensor>& results) {
   for (const Tensor& dirty : context_.dirty_) {
-    if (!holds(arguments, dirty)) fail<GradError>(info_.name, "mark_dirty takes arguments of forward, got another tensor");
-    if (!holds(results, dirty)) fail<GradError>(info_.name, "forward must return an argument that it marks as dirty");
-    check_inplace(dirty, std::string(info_.name).c_str(), std::ranges::find(context_.needs_, true) != context_.needs_.end());
+    if (!holds(arguments, dirty))
+      fail<GradError>(info_.name, "mark_dirty takes arguments of forward, got another tensor");
+    if (!holds(results, dirty))
+      fail<GradError>(info_.name, "forward must return an argument that it marks as dirty");
+    check_inplace(dirty, std::string(info_.name).c_str(),
+                  std::ranges::find(context_.needs_, true) != context_.needs_.end());
     bump_version(dirty);
   }
   for (Tensor& result : results) {
@@ -119,13 +129,13 @@ Tensor FunctionNode::fitting(size_t argument, Tensor grad) const {
   const Form& form = inputs_[argument];
   if (!grad.defined() || !form.defined || !needs_input_grad(argument)) return {};
   if (grad.device() != form.device) {
-    fail<GradError>(name(), "expected the gradient of argument {} on {}, got one on {}", argument, form.device.str(),
-                    grad.device().str());
+    fail<GradError>(name(), "expected the gradient of argument {} on {}, got one on {}", argument,
+                    form.device.str(), grad.device().str());
   }
   if (grad.sizes() != form.sizes) {
     if (!broadcasts_to(form.sizes, grad.sizes())) {
-      fail<GradError>(name(), "expected a gradient of shape {} for argument {}, got {}", to_string(form.sizes), argument,
-                      to_string(grad.sizes()));
+      fail<GradError>(name(), "expected a gradient of shape {} for argument {}, got {}",
+                      to_string(form.sizes), argument, to_string(grad.sizes()));
     }
     grad = sum_to_sizes(grad, form.sizes);
   }
@@ -156,17 +166,20 @@ void FunctionNode::apply(Grads& grad_outputs, Grads& grad_inputs) {
     grads = info_.backward(context_, grad_outputs);
   }
   if (grads.size() < inputs_.size()) {
-    fail<GradError>(name(), "expected {} gradients, one for each argument, got {}", inputs_.size(), grads.size());
+    fail<GradError>(name(), "expected {} gradients, one for each argument, got {}", inputs_.size(),
+                    grads.size());
   }
   for (size_t i = inputs_.size(); i < grads.size(); ++i) {
-    if (grads[i].defined()) fail<GradError>(name(), "expected {} gradients, got {}", inputs_.size(), grads.size());
+    if (grads[i].defined())
+      fail<GradError>(name(), "expected {} gradients, got {}", inputs_.size(), grads.size());
   }
   grad_inputs.resize(inputs_.size());
   for (size_t i = 0; i < inputs_.size(); ++i) grad_inputs[i] = fitting(i, std::move(grads[i]));
 }
 
 Tensor Context::saved(size_t i) const {
-  if (i >= saved_.size()) fail<IndexError>("saved", "expected a place below {}, got {}", saved_.size(), i);
+  if (i >= saved_.size())
+    fail<IndexError>("saved", "expected a place below {}, got {}", saved_.size(), i);
   return saved_[i].unpack(*node_);
 }
 
@@ -193,8 +206,8 @@ std::vector<Tensor> apply_function(const FunctionInfo& info, std::vector<Tensor>
     results = forward(node->context());
   }
   bool records = grad_mode_enabled() && std::ranges::any_of(arguments, [](const Tensor& t) {
-    return t.defined() && t.requires_grad();
-  });
+                   return t.defined() && t.requires_grad();
+                 });
   node->take_results(arguments, results);
   if (records) node->connect(node, arguments, results);
   return results;

@@ -81,7 +81,8 @@ void compare(const Jacobian& analytical, const Jacobian& numerical, size_t outpu
   size_t row = worst / numerical.columns, column = worst % numerical.columns;
   fail<GradcheckError>(
       kName,
-      "expected the Jacobians of output {} with respect to input {} by {} and by differences to agree (atol {}, rtol {}), "
+      "expected the Jacobians of output {} with respect to input {} by {} and by differences to "
+      "agree (atol {}, rtol {}), "
       "got {} of "
       "{} entries that differ, most at row {} (element of the input), column {} (element of the "
       "output): numerical {:.9g}, analytical {:.9g}\nnumerical:\n{}analytical:\n{}",
@@ -104,12 +105,16 @@ void compare_runs(const Jacobian& first, const Jacobian& second, size_t output, 
 }
 
 Tensor shaped_like(const Tensor& tensor, const std::vector<double>& values) {
-  return from_vector(values, {tensor.numel()}, {.dtype = kFloat64}).to(tensor.device()).to(tensor.dtype()).reshape(tensor.sizes());
+  return from_vector(values, {tensor.numel()}, {.dtype = kFloat64})
+      .to(tensor.device())
+      .to(tensor.dtype())
+      .reshape(tensor.sizes());
 }
 
-/// Of every output with respect to one input, by forward mode, an evaluation for each element of the input.
-std::vector<Jacobian> forward_jacobians(const TensorFunction& f, const std::vector<Tensor>& inputs, size_t which,
-                                        const std::vector<Tensor>& outputs) {
+/// Of every output with respect to one input, by forward mode, an evaluation for each element of
+/// the input.
+std::vector<Jacobian> forward_jacobians(const TensorFunction& f, const std::vector<Tensor>& inputs,
+                                        size_t which, const std::vector<Tensor>& outputs) {
   const Tensor& input = inputs[which];
   std::vector<Jacobian> jacobians;
   for (const Tensor& output : outputs) jacobians.emplace_back(input, output);
@@ -121,7 +126,8 @@ std::vector<Jacobian> forward_jacobians(const TensorFunction& f, const std::vect
     auto changes = detail::jvp(f, inputs, tangents, {}).second;
     for (size_t o = 0; o < outputs.size(); ++o) {
       std::vector<double> values = changes[o].to_vector();
-      for (size_t c = 0; c < values.size(); ++c) jacobians[o].at(static_cast<size_t>(row), c) = values[c];
+      for (size_t c = 0; c < values.size(); ++c)
+        jacobians[o].at(static_cast<size_t>(row), c) = values[c];
     }
   }
   return jacobians;
@@ -149,7 +155,8 @@ void check_jacobians(const TensorFunction& f, const std::vector<Tensor>& inputs,
   }
   for (size_t i = 0; options.check_forward_ad && i < wanted.size(); ++i) {
     std::vector<Jacobian> forward = forward_jacobians(f, inputs, numbers[i], outputs);
-    for (size_t o = 0; o < outputs.size(); ++o) compare(forward[o], numerical[i][o], o, numbers[i], options, "forward mode");
+    for (size_t o = 0; o < outputs.size(); ++o)
+      compare(forward[o], numerical[i][o], o, numbers[i], options, "forward mode");
   }
 }
 
@@ -173,8 +180,8 @@ double norm1(const std::vector<double>& a) {
 }
 
 /// One random projection vᵀ J u of each Jacobian instead of the whole (fast mode).
-void check_projections(const TensorFunction& f, const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs,
-                       const GradcheckOptions& options) {
+void check_projections(const TensorFunction& f, const std::vector<Tensor>& inputs,
+                       const std::vector<Tensor>& outputs, const GradcheckOptions& options) {
   Generator generator(0x2545f491);
   std::vector<Tensor> wanted = differentiable(inputs);
   std::vector<size_t> numbers = numbers_of(inputs);
@@ -184,11 +191,13 @@ void check_projections(const TensorFunction& f, const std::vector<Tensor>& input
   auto gradients = [&](size_t o) {
     const Tensor& output = outputs[o];
     if (!is_differentiable(output)) return std::vector<Tensor>(wanted.size());
-    return grad({output}, wanted, {.retain_graph = true, .allow_unused = true}, {shaped_like(output, weights[o])});
+    return grad({output}, wanted, {.retain_graph = true, .allow_unused = true},
+                {shaped_like(output, weights[o])});
   };
   std::vector<std::vector<std::vector<double>>> changes;  // by input, then output
   for (size_t i = 0; i < wanted.size(); ++i) {
-    changes.push_back(numerical_directional(f, inputs, wanted[i], directions[i], outputs, options.eps));
+    changes.push_back(
+        numerical_directional(f, inputs, wanted[i], directions[i], outputs, options.eps));
   }
   for (size_t o = 0; o < outputs.size(); ++o) {
     auto first = gradients(o), second = gradients(o);
@@ -198,19 +207,25 @@ void check_projections(const TensorFunction& f, const std::vector<Tensor>& input
       double analytical = first[i].defined() ? dot(directions[i], first[i].to_vector()) : 0;
       double again = second[i].defined() ? dot(directions[i], second[i].to_vector()) : 0;
       double atol = options.atol * std::max(1.0, norm1(directions[i]) * norm1(weights[o]));
-      bool agrees = analytical == numerical || std::abs(analytical - numerical) <= atol + options.rtol * std::abs(numerical);
+      bool agrees = analytical == numerical ||
+                    std::abs(analytical - numerical) <= atol + options.rtol * std::abs(numerical);
       if (options.check_forward_ad) {
         std::vector<Tensor> tangents(inputs.size());
         tangents[numbers[i]] = shaped_like(wanted[i], directions[i]);
-        double forward = dot(weights[o], detail::jvp(f, inputs, tangents, {}).second[o].to_vector());
-        agrees = agrees && (forward == numerical || std::abs(forward - numerical) <= atol + options.rtol * std::abs(numerical));
+        double forward =
+            dot(weights[o], detail::jvp(f, inputs, tangents, {}).second[o].to_vector());
+        agrees = agrees && (forward == numerical || std::abs(forward - numerical) <=
+                                                        atol + options.rtol * std::abs(numerical));
       }
-      bool repeats = analytical == again || std::abs(analytical - again) <= options.nondet_tol * norm1(directions[i]);
+      bool repeats = analytical == again ||
+                     std::abs(analytical - again) <= options.nondet_tol * norm1(directions[i]);
       if (agrees && repeats) continue;
       check_jacobians(f, inputs, outputs, options);  // says which entry is wrong
       fail<GradcheckError>(kName,
-                           "expected a random projection of the Jacobian of output {} with respect to differentiable input "
-                           "{} to agree, got numerical {:.9g}, analytical {:.9g} and {:.9g}; each entry of the Jacobians "
+                           "expected a random projection of the Jacobian of output {} with respect "
+                           "to differentiable input "
+                           "{} to agree, got numerical {:.9g}, analytical {:.9g} and {:.9g}; each "
+                           "entry of the Jacobians "
                            "agrees within the tolerances",
                            o, i, numerical, analytical, again);
     }

@@ -100,20 +100,27 @@ class MovedElement {
 };
 
 /// What f gives now, as numbers.
-std::vector<std::vector<double>> evaluate(const TensorFunction& f, const std::vector<Tensor>& inputs,
+std::vector<std::vector<double>> evaluate(const TensorFunction& f,
+                                          const std::vector<Tensor>& inputs,
                                           const std::vector<Tensor>& like) {
   std::vector<std::vector<double>> values;
-  for (const Tensor& output : f(inputs)) values.push_back(output.defined() ? output.to_vector() : std::vector<double>());
+  for (const Tensor& output : f(inputs))
+    values.push_back(output.defined() ? output.to_vector() : std::vector<double>());
   for (size_t o = 0; o < like.size(); ++o) {
-    if (values.size() == like.size() && values[o].size() == static_cast<size_t>(like[o].numel())) continue;
-    fail<ValueError>(kName, "expected a function whose outputs have the same shapes on each call; output {} has not", o);
+    if (values.size() == like.size() && values[o].size() == static_cast<size_t>(like[o].numel()))
+      continue;
+    fail<ValueError>(
+        kName,
+        "expected a function whose outputs have the same shapes on each call; output {} has not",
+        o);
   }
   return values;
 }
 
 }  // namespace
 
-std::vector<Jacobian> numerical_jacobians(const TensorFunction& f, const std::vector<Tensor>& inputs, const Tensor& input,
+std::vector<Jacobian> numerical_jacobians(const TensorFunction& f,
+                                          const std::vector<Tensor>& inputs, const Tensor& input,
                                           const std::vector<Tensor>& outputs, double eps) {
   std::vector<Jacobian> jacobians;
   for (const Tensor& output : outputs) jacobians.emplace_back(input, output);
@@ -133,9 +140,9 @@ std::vector<Jacobian> numerical_jacobians(const TensorFunction& f, const std::ve
   return jacobians;
 }
 
-std::vector<std::vector<double>> numerical_directional(const TensorFunction& f, const std::vector<Tensor>& inputs,
-                                                       const Tensor& input, const std::vector<double>& direction,
-                                                       const std::vector<Tensor>& outputs, double eps) {
+std::vector<std::vector<double>> numerical_directional(
+    const TensorFunction& f, const std::vector<Tensor>& inputs, const Tensor& input,
+    const std::vector<double>& direction, const std::vector<Tensor>& outputs, double eps) {
   std::deque<MovedElement> elements;
   for (int64_t i = 0; i < input.numel(); ++i) elements.emplace_back(input, i);
   auto move = [&](double distance) {

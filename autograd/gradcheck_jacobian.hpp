@@ -22,15 +22,17 @@ struct Jacobian {
 };
 
 /// Of every output with respect to one input, by central differences.
-std::vector<Jacobian> numerical_jacobians(const TensorFunction& f, const std::vector<Tensor>& inputs, const Tensor& input,
+std::vector<Jacobian> numerical_jacobians(const TensorFunction& f,
+                                          const std::vector<Tensor>& inputs, const Tensor& input,
                                           const std::vector<Tensor>& outputs, double eps);
 /// Of one output with respect to every input, a backward for each element of the output.
 std::vector<Jacobian> analytical_jacobians(const Tensor& output, const std::vector<Tensor>& inputs);
 
-/// The change of every output, element by element, as the input's elements move along `direction`, by central differences.
-std::vector<std::vector<double>> numerical_directional(const TensorFunction& f, const std::vector<Tensor>& inputs,
-                                                       const Tensor& input, const std::vector<double>& direction,
-                                                       const std::vector<Tensor>& outputs, double eps);
+/// The change of every output, element by element, as the input's elements move along `direction`,
+/// by central differences.
+std::vector<std::vector<double>> numerical_directional(
+    const TensorFunction& f, const std::vector<Tensor>& inputs, const Tensor& input,
+    const std::vector<double>& direction, const std::vector<Tensor>& outputs, double eps);
 
 /// GradcheckError unless a gradient has its input's shape, dtype and device.
 void check_gradient(const Tensor& gradient, const Tensor& input, size_t input_number);

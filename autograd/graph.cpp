@@ -136,13 +136,19 @@ std::string tape_dot(std::span<const Tensor> outputs) {
 std::string tape_json(std::span<const Tensor> outputs) {
   Tape tape = tape_of(outputs);
   using Json = nlohmann::ordered_json;
-  auto place = [&](const Edge& edge) { return edge ? Json(tape.numbers[edge.node.get()]) : Json(nullptr); };
+  auto place = [&](const Edge& edge) {
+    return edge ? Json(tape.numbers[edge.node.get()]) : Json(nullptr);
+  };
   Json json{{"outputs", Json::array()}, {"nodes", Json::array()}};
-  for (const Tensor& output : outputs) json["outputs"].push_back(place(autograd::gradient_edge(output)));
+  for (const Tensor& output : outputs)
+    json["outputs"].push_back(place(autograd::gradient_edge(output)));
   for (const auto& node : tape.nodes) {
     SavedCounter saved;
     saved.add(*node);
-    Json entry{{"name", node->name()}, {"saved_tensors", saved.tensors}, {"saved_bytes", saved.bytes}, {"edges", Json::array()}};
+    Json entry{{"name", node->name()},
+               {"saved_tensors", saved.tensors},
+               {"saved_bytes", saved.bytes},
+               {"edges", Json::array()}};
     for (const Edge& edge : node->next_edges()) entry["edges"].push_back(place(edge));
     if (node->is_accumulate()) {
       const Tensor& leaf = static_cast<const autograd::AccumulateGrad&>(*node).variable();

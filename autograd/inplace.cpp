@@ -18,7 +18,8 @@ using View = AutogradMeta::View;
 StripedLocks views_locks;  // guard the list of views of a base
 
 struct Geometry {
-  explicit Geometry(const Tensor& t) : sizes(t.sizes()), strides(t.strides()), offset(t.storage_offset()) {}
+  explicit Geometry(const Tensor& t)
+      : sizes(t.sizes()), strides(t.strides()), offset(t.storage_offset()) {}
   /// One past the last element, counted from the start of the storage.
   int64_t end() const {
     int64_t last = offset;
@@ -28,14 +29,16 @@ struct Geometry {
     }
     return last + 1;
   }
-  Tensor of(const Tensor& flat, int64_t origin) const { return as_strided(flat, sizes, strides, offset - origin); }
+  Tensor of(const Tensor& flat, int64_t origin) const {
+    return as_strided(flat, sizes, strides, offset - origin);
+  }
 
   Dims sizes, strides;
   int64_t offset;
 };
 
-/// The history of a base after an operation changed a view of it: the part of the gradient that lies in the view goes
-/// through the operation, the rest passes by.
+/// The history of a base after an operation changed a view of it: the part of the gradient that
+/// lies in the view goes through the operation, the rest passes by.
 class CopySlices final : public Node {
  public:
   CopySlices(IntrusivePtr<Node> inner, size_t input_nr, const Tensor& base, const Tensor& view)
@@ -71,7 +74,9 @@ class CopySlices final : public Node {
     }
   }
   void release_saved() override { inner_->release_saved(); }
-  void visit_saved(const std::function<void(const Tensor&)>& visit) const override { inner_->visit_saved(visit); }
+  void visit_saved(const std::function<void(const Tensor&)>& visit) const override {
+    inner_->visit_saved(visit);
+  }
 
  private:
   IntrusivePtr<Node> inner_;
@@ -125,7 +130,8 @@ void set_history(const Tensor& tensor, const IntrusivePtr<Node>& node, uint32_t 
   ForwardTape::note(*node, output_nr, *impl);
 }
 
-void rewrite_history(const Tensor& tensor, const IntrusivePtr<Node>& node, uint32_t output_nr, size_t input_nr) {
+void rewrite_history(const Tensor& tensor, const IntrusivePtr<Node>& node, uint32_t output_nr,
+                     size_t input_nr) {
   const auto& meta = tensor.impl()->meta;
   if (!meta || !meta->base.defined()) {
     set_history(tensor, node, output_nr);
@@ -162,13 +168,17 @@ void forget_view(TensorImpl* view) {
 
 void check_inplace(const Tensor& self, const char* operation, bool others_require_grad) {
   if (self.impl()->inference && !inference_mode_enabled()) {
-    fail<GradError>(operation, "a tensor made in inference mode can't be changed in place outside of it");
+    fail<GradError>(operation,
+                    "a tensor made in inference mode can't be changed in place outside of it");
   }
   const Dims& sizes = self.sizes();
   for (int i = 0; i < sizes.size(); ++i) {
     if (sizes[i] > 1 && self.strides()[i] == 0) {
-      fail<GradError>(operation, "several elements of the tensor of shape {} and strides {} share one place in memory; "
-                      "clone it before changing it in place", to_string(sizes), to_string(self.strides()));
+      fail<GradError>(
+          operation,
+          "several elements of the tensor of shape {} and strides {} share one place in memory; "
+          "clone it before changing it in place",
+          to_string(sizes), to_string(self.strides()));
     }
   }
   if (!grad_mode_enabled()) return;
@@ -182,12 +192,18 @@ void check_inplace(const Tensor& self, const char* operation, bool others_requir
   const Tensor& base = meta->base;
   check_permitted(*base.impl()->meta, operation);
   if (base.is_leaf() && base.requires_grad()) {
-    fail<GradError>(operation, "a view of a leaf that requires grad can't be changed in place; use NoGrad");
+    fail<GradError>(operation,
+                    "a view of a leaf that requires grad can't be changed in place; use NoGrad");
   }
-  if (meta->view == View::Recorded || !(base.requires_grad() || self.requires_grad() || others_require_grad)) return;
-  fail<GradError>(operation, "{} can't be changed in place by an operation that is to be recorded; build the new value out "
-                  "of place", meta->view == View::NoGrad ? "a view that was made in NoGrad"
-                                                         : "one of several views that one operation returned");
+  if (meta->view == View::Recorded ||
+      !(base.requires_grad() || self.requires_grad() || others_require_grad))
+    return;
+  fail<GradError>(operation,
+                  "{} can't be changed in place by an operation that is to be recorded; build the "
+                  "new value out "
+                  "of place",
+                  meta->view == View::NoGrad ? "a view that was made in NoGrad"
+                                             : "one of several views that one operation returned");
 }
 
 }  // namespace farro::autograd

@@ -2,18 +2,21 @@
 
 /// map: a user's own formula as one kernel each way.
 ///
-///     struct Gaussian {                                   // at namespace scope: works on device backends too
+///     struct Gaussian {                                   // at namespace scope: works on device
+///     backends too
 ///       template <class T> FARRO_FUNCTION T operator()(T x, T mean, T sigma) const {
 ///         T z = (x - mean) / sigma;
 ///         return math::exp(T(-0.5) * z * z);
 ///       }
 ///     };
 ///     Tensor p = map(Gaussian{}, x, mean, sigma);
-///     Tensor q = map([](auto x, auto y) { return x * math::tanh(y); }, x, y);      // host backends
+///     Tensor q = map([](auto x, auto y) { return x * math::tanh(y); }, x, y);      // host
+///     backends
 ///
-/// The call operator is a template over T: a SIMD pack or a number forward, a dual number of those backward, and Tensor
-/// where the backward itself is recorded, so that derivatives of any order exist. Conditions are therefore written
-/// select(condition, a, b), constants T(0.5), functions math::exp(x). What the functor captures is copied and constant.
+/// The call operator is a template over T: a SIMD pack or a number forward, a dual number of those
+/// backward, and Tensor where the backward itself is recorded, so that derivatives of any order
+/// exist. Conditions are therefore written select(condition, a, b), constants T(0.5), functions
+/// math::exp(x). What the functor captures is copied and constant.
 
 #include <algorithm>
 #include <array>
@@ -36,7 +39,8 @@ inline constexpr int kMapDuals = 4;
 
 namespace autograd {
 
-/// Operands of one element of a map on any backend; in a backward the gradients of the outputs follow the inputs.
+/// Operands of one element of a map on any backend; in a backward the gradients of the outputs
+/// follow the inputs.
 struct MapOperands {
   std::array<PointwiseOperand, kMaxMapInputs + kMaxMapOutputs> in;
   std::array<PointwiseOperand, kMaxMapOutputs> out;
@@ -54,18 +58,21 @@ struct MapKernels {
   int outputs = 1;
   bool on_devices = true;
   using Forward = void (*)(const void* f, void* const* y, const void* const* x, int64_t n);
-  using Backward = void (*)(const void* f, const MapDirections& along, void* const* dx, const void* const* x_and_dy,
-                            int64_t n);
+  using Backward = void (*)(const void* f, const MapDirections& along, void* const* dx,
+                            const void* const* x_and_dy, int64_t n);
   std::array<Forward, 2> forward{};
   std::array<Backward, 2> backward{};
-  void (*forward_portable)(const void* f, Device device, DType compute, int64_t n, const MapOperands& operands) = nullptr;
-  void (*backward_portable)(const void* f, const MapDirections& along, Device device, DType compute, int64_t n,
-                            const MapOperands& operands) = nullptr;
-  void (*recorded)(const void* f, const Tensor* x, Tensor* y) = nullptr;  ///< by recorded operations
+  void (*forward_portable)(const void* f, Device device, DType compute, int64_t n,
+                           const MapOperands& operands) = nullptr;
+  void (*backward_portable)(const void* f, const MapDirections& along, Device device, DType compute,
+                            int64_t n, const MapOperands& operands) = nullptr;
+  void (*recorded)(const void* f, const Tensor* x,
+                   Tensor* y) = nullptr;  ///< by recorded operations
 };
 
 /// Runs and records a map of `kernels.entry.kernels.arity` inputs into `outputs`.
-void map(const MapKernels& kernels, std::shared_ptr<const void> f, const Tensor* const* inputs, Tensor* outputs);
+void map(const MapKernels& kernels, std::shared_ptr<const void> f, const Tensor* const* inputs,
+         Tensor* outputs);
 
 namespace map_functions {
 
@@ -76,7 +83,8 @@ struct IsArrayOrTuple<std::array<T, N>> : std::true_type {};
 template <class... T>
 struct IsArrayOrTuple<std::tuple<T...>> : std::true_type {};
 
-/// What stands for an element of an input. (As an alias that drops its parameter, CUDA's compiler loses the pack.)
+/// What stands for an element of an input. (As an alias that drops its parameter, CUDA's compiler
+/// loses the pack.)
 template <class Input>
 struct NumberFor {
   using type = double;
@@ -84,21 +92,26 @@ struct NumberFor {
 
 template <class T>
 constexpr size_t outputs_of() {
-  if constexpr (IsArrayOrTuple<T>::value) return std::tuple_size_v<T>;
-  else return 1;
+  if constexpr (IsArrayOrTuple<T>::value)
+    return std::tuple_size_v<T>;
+  else
+    return 1;
 }
 
 /// Calls f with the arguments and gives its results as an array of V.
 template <class V, class F, size_t... I>
 FARRO_FORMULA FARRO_INLINE auto call(const F& f, const V* x, std::index_sequence<I...>) {
   auto value = [](const auto& result) {
-    if constexpr (std::is_convertible_v<decltype(result), V>) return V(result);
-    else return select(result, V(1), V(0));
+    if constexpr (std::is_convertible_v<decltype(result), V>)
+      return V(result);
+    else
+      return select(result, V(1), V(0));
   };
   auto result = f(x[I]...);
   using R = decltype(result);
   if constexpr (IsArrayOrTuple<R>::value) {
-    return std::apply([&](const auto&... r) { return std::array<V, sizeof...(r)>{value(r)...}; }, result);
+    return std::apply([&](const auto&... r) { return std::array<V, sizeof...(r)>{value(r)...}; },
+                      result);
   } else {
     return std::array<V, 1>{value(result)};
   }
@@ -106,7 +119,8 @@ FARRO_FORMULA FARRO_INLINE auto call(const F& f, const V* x, std::index_sequence
 
 /// The inputs as duals, each with a 1 in the direction that is its own.
 template <int N, class P, int Arity>
-FARRO_FORMULA FARRO_INLINE void seed(const MapDirections& along, const P* x, Dual<P, N> (&duals)[Arity]) {
+FARRO_FORMULA FARRO_INLINE void seed(const MapDirections& along, const P* x,
+                                     Dual<P, N> (&duals)[Arity]) {
 #pragma GCC unroll 8
   for (int i = 0; i < Arity; ++i) duals[i] = Dual<P, N>(x[i]);
 #pragma GCC unroll 8
@@ -118,7 +132,8 @@ FARRO_FORMULA FARRO_INLINE void seed(const MapDirections& along, const P* x, Dua
 
 /// The gradients along each direction from the inputs and the outputs' gradients.
 template <int N, int Arity, class P, class F>
-FARRO_FORMULA FARRO_INLINE void differentiate(const F& f, const MapDirections& along, const P* x, const P* dy, P* dx) {
+FARRO_FORMULA FARRO_INLINE void differentiate(const F& f, const MapDirections& along, const P* x,
+                                              const P* dy, P* dx) {
   Dual<P, N> duals[Arity];
   seed<N, P, Arity>(along, x, duals);
   auto y = call(f, duals, std::make_index_sequence<static_cast<size_t>(Arity)>());
@@ -136,14 +151,19 @@ template <class T, class Body>
 FARRO_INLINE void for_packs(int64_t n, const Body& body) {
   int64_t i = 0;
   if constexpr (std::is_same_v<FunctorPack<T>, T>) {
-    for (; i < n; ++i) body(i, [](const T* p) { return *p; }, [](T* p, const T& v) { *p = v; });
+    for (; i < n; ++i)
+      body(
+          i, [](const T* p) { return *p; }, [](T* p, const T& v) { *p = v; });
   } else {
     for (; i + pack_size<T> <= n; i += pack_size<T>) {
-      body(i, [](const T* p) { return simd::load(p); }, [](T* p, const Pack<T>& v) { simd::store(p, v); });
+      body(
+          i, [](const T* p) { return simd::load(p); },
+          [](T* p, const Pack<T>& v) { simd::store(p, v); });
     }
     if (i < n) {
-      body(i, [&](const T* p) { return simd::load_some(p, n - i); },
-           [&](T* p, const Pack<T>& v) { simd::store_some(p, v, n - i); });
+      body(
+          i, [&](const T* p) { return simd::load_some(p, n - i); },
+          [&](T* p, const Pack<T>& v) { simd::store_some(p, v, n - i); });
     }
   }
 }
@@ -162,7 +182,8 @@ void forward_run(const void* functor, void* const* y, const void* const* x, int6
 }
 
 template <class F, int Arity, int Outputs, class T, int N>
-void backward_run_along(const F& f, const MapDirections& along, void* const* dx, const void* const* in, int64_t n) {
+void backward_run_along(const F& f, const MapDirections& along, void* const* dx,
+                        const void* const* in, int64_t n) {
   const MapDirections directions = along;
   for_packs<T>(n, [&](int64_t i, const auto& load, const auto& store) {
     FunctorPack<T> packs[Arity + Outputs], result[N];
@@ -180,11 +201,13 @@ void with_directions(int count, const F& f) {
   constexpr int most = Arity < kMapDuals ? Arity : kMapDuals;
   [&]<int... N>(std::integer_sequence<int, N...>) {
     ((count == N + 1 ? f(std::integral_constant<int, N + 1>()) : void()), ...);
-  }(std::make_integer_sequence<int, most>());
+  }
+  (std::make_integer_sequence<int, most>());
 }
 
 template <class F, int Arity, int Outputs, class T>
-void backward_run(const void* functor, const MapDirections& along, void* const* dx, const void* const* in, int64_t n) {
+void backward_run(const void* functor, const MapDirections& along, void* const* dx,
+                  const void* const* in, int64_t n) {
   const F& f = *static_cast<const F*>(functor);
   with_directions<Arity>(along.count, [&]<int N>(std::integral_constant<int, N>) {
     backward_run_along<F, Arity, Outputs, T, N>(f, along, dx, in, n);
@@ -204,7 +227,8 @@ struct ForwardElement {
     for (size_t k = 0; k < Arity; ++k) x[k] = in[k].template load<T>(i);
     auto y = call(f, x, std::make_index_sequence<static_cast<size_t>(Arity)>());
 #pragma GCC unroll 8
-    for (size_t m = 0; m < Outputs; ++m) kernels::store_as(out[m].data, out[m].dtype, out[m].walk.offset(i), y[m]);
+    for (size_t m = 0; m < Outputs; ++m)
+      kernels::store_as(out[m].data, out[m].dtype, out[m].walk.offset(i), y[m]);
   }
 };
 
@@ -221,7 +245,8 @@ struct BackwardElement {
     for (size_t k = 0; k < Arity + Outputs; ++k) x[k] = in[k].template load<T>(i);
     differentiate<N, Arity>(f, along, x, x + Arity, dx);
 #pragma GCC unroll 8
-    for (size_t k = 0; k < N; ++k) kernels::store_as(out[k].data, out[k].dtype, out[k].walk.offset(i), dx[k]);
+    for (size_t k = 0; k < N; ++k)
+      kernels::store_as(out[k].data, out[k].dtype, out[k].walk.offset(i), dx[k]);
   }
 };
 
@@ -242,7 +267,8 @@ constexpr bool is_lambda() {
   return false;
 }
 
-/// for_each; of a lambda's elements on the host only, as CUDA's compiler can't even name such a kernel.
+/// for_each; of a lambda's elements on the host only, as CUDA's compiler can't even name such a
+/// kernel.
 template <class F, class Element>
 void for_each_element(Device device, const char* label, int64_t n, const Element& element) {
   if constexpr (is_lambda<F>()) {
@@ -255,7 +281,8 @@ void for_each_element(Device device, const char* label, int64_t n, const Element
 }
 
 template <class F, int Arity, int Outputs>
-void forward_portable(const void* functor, Device device, DType compute, int64_t n, const MapOperands& operands) {
+void forward_portable(const void* functor, Device device, DType compute, int64_t n,
+                      const MapOperands& operands) {
   const F& f = *static_cast<const F*>(functor);
   auto run = [&]<class T>() {
     for_each_element<F>(device, "farro::map", n,
@@ -266,14 +293,15 @@ void forward_portable(const void* functor, Device device, DType compute, int64_t
 }
 
 template <class F, int Arity, int Outputs>
-void backward_portable(const void* functor, const MapDirections& along, Device device, DType compute, int64_t n,
-                       const MapOperands& operands) {
+void backward_portable(const void* functor, const MapDirections& along, Device device,
+                       DType compute, int64_t n, const MapOperands& operands) {
   const F& f = *static_cast<const F*>(functor);
   with_directions<Arity>(along.count, [&]<int N>(std::integral_constant<int, N>) {
     auto run = [&]<class T>() {
-      for_each_element<F>(device, "farro::map_backward", n,
-                          BackwardElement<F, Arity, Outputs, T, N>{f, along, first<Arity + Outputs>(operands.in.data()),
-                                                                   first<N>(operands.out.data())});
+      for_each_element<F>(
+          device, "farro::map_backward", n,
+          BackwardElement<F, Arity, Outputs, T, N>{
+              f, along, first<Arity + Outputs>(operands.in.data()), first<N>(operands.out.data())});
     };
     compute == kFloat32 ? run.template operator()<float>() : run.template operator()<double>();
   });
@@ -281,7 +309,8 @@ void backward_portable(const void* functor, const MapDirections& along, Device d
 
 template <class F, int Arity>
 void recorded(const void* functor, const Tensor* x, Tensor* y) {
-  auto result = call(*static_cast<const F*>(functor), x, std::make_index_sequence<static_cast<size_t>(Arity)>());
+  auto result = call(*static_cast<const F*>(functor), x,
+                     std::make_index_sequence<static_cast<size_t>(Arity)>());
   for (size_t m = 0; m < result.size(); ++m) y[m] = result[m];
 }
 
@@ -304,23 +333,29 @@ constexpr MapKernels make_kernels() {
 }  // namespace map_functions
 }  // namespace autograd
 
-/// f of each element of the inputs (at most 8), which broadcast and promote as those of an operation; integers are
-/// computed in the default dtype. Where f returns a std::array or std::tuple, an array of as many tensors. Differentiable
-/// to any order with respect to every floating-point input. Throws ShapeError, TypeError, BackendError.
+/// f of each element of the inputs (at most 8), which broadcast and promote as those of an
+/// operation; integers are computed in the default dtype. Where f returns a std::array or
+/// std::tuple, an array of as many tensors. Differentiable to any order with respect to every
+/// floating-point input. Throws ShapeError, TypeError, BackendError.
 template <class F, class... Inputs>
-  requires(std::is_convertible_v<const Inputs&, const Tensor&> && ...)
-auto map(F f, const Inputs&... inputs) {
+requires(std::is_convertible_v<const Inputs&, const Tensor&>&&...) auto map(
+    F f, const Inputs&... inputs) {
   constexpr int arity = static_cast<int>(sizeof...(Inputs));
   static_assert(arity >= 1 && arity <= kMaxMapInputs, "map takes from 1 to 8 tensors");
-  using Result = std::invoke_result_t<const F&, typename autograd::map_functions::NumberFor<Inputs>::type...>;
+  using Result =
+      std::invoke_result_t<const F&, typename autograd::map_functions::NumberFor<Inputs>::type...>;
   constexpr size_t outputs = autograd::map_functions::outputs_of<Result>();
-  static_assert(outputs >= 1 && outputs <= static_cast<size_t>(kMaxMapOutputs), "map gives from 1 to 8 tensors");
-  static constexpr auto kernels = autograd::map_functions::make_kernels<F, arity, static_cast<int>(outputs)>();
+  static_assert(outputs >= 1 && outputs <= static_cast<size_t>(kMaxMapOutputs),
+                "map gives from 1 to 8 tensors");
+  static constexpr auto kernels =
+      autograd::map_functions::make_kernels<F, arity, static_cast<int>(outputs)>();
   const Tensor* list[] = {&static_cast<const Tensor&>(inputs)...};
   std::array<Tensor, outputs> results;
   autograd::map(kernels, std::make_shared<const F>(std::move(f)), list, results.data());
-  if constexpr (autograd::map_functions::IsArrayOrTuple<Result>::value) return results;
-  else return std::move(results[0]);
+  if constexpr (autograd::map_functions::IsArrayOrTuple<Result>::value)
+    return results;
+  else
+    return std::move(results[0]);
 }
 
 }  // namespace farro

@@ -40,7 +40,8 @@ class Formatter {
   std::string operator()(double value) const {
     if (std::isnan(value)) return pad("nan");
     if (scientific_) return pad(fmt::format("{:.{}e}", value, options_.precision));
-    std::string text = integral_ ? fmt::format("{:.0f}", value) : fmt::format("{:.{}f}", value, options_.precision);
+    std::string text = integral_ ? fmt::format("{:.0f}", value)
+                                 : fmt::format("{:.{}f}", value, options_.precision);
     if (integral_ && std::isfinite(value)) text += ".";
     return pad(text);
   }
@@ -111,7 +112,8 @@ struct Shown {
 
 class Writer {
  public:
-  Writer(const Shown& shown, DType dtype) : shown_(shown), format_(dtype, shown.values, shown.integers) {}
+  Writer(const Shown& shown, DType dtype)
+      : shown_(shown), format_(dtype, shown.values, shown.integers) {}
 
   std::string text(int d, int64_t first, int indent) const {
     if (shown_.sizes.empty()) return element(0);
@@ -124,7 +126,10 @@ class Writer {
       parts.push_back(text(d + 1, first + i * step, indent + 1));
     }
     std::string breaks(static_cast<size_t>(shown_.sizes.size() - d - 1), '\n');
-    return "[" + fmt::format("{}", fmt::join(parts, "," + breaks + std::string(static_cast<size_t>(indent) + 1, ' '))) +
+    return "[" +
+           fmt::format(
+               "{}",
+               fmt::join(parts, "," + breaks + std::string(static_cast<size_t>(indent) + 1, ' '))) +
            "]";
   }
 
@@ -142,10 +147,14 @@ class Writer {
       if (shown_.cut[last] && 2 * i == size) data.push_back(" ...");
       data.push_back(element(first + i));
     }
-    int per_line = std::max(1, (print_options().linewidth - indent) / static_cast<int>(format_.width() + 2));
+    int per_line =
+        std::max(1, (print_options().linewidth - indent) / static_cast<int>(format_.width() + 2));
     std::string result = "[";
     for (size_t i = 0; i < data.size(); ++i) {
-      if (i > 0) result += i % static_cast<size_t>(per_line) ? ", " : ",\n" + std::string(static_cast<size_t>(indent) + 1, ' ');
+      if (i > 0)
+        result += i % static_cast<size_t>(per_line)
+                      ? ", "
+                      : ",\n" + std::string(static_cast<size_t>(indent) + 1, ' ');
       result += data[i];
     }
     return result + "]";
@@ -156,9 +165,11 @@ class Writer {
 };
 
 /// Appends what follows the elements, on a new line where the last one has no room left.
-std::string with_suffixes(std::string text, const std::vector<std::string>& suffixes, size_t indent) {
+std::string with_suffixes(std::string text, const std::vector<std::string>& suffixes,
+                          size_t indent) {
   size_t newline = text.rfind('\n');
-  auto last = static_cast<int>(newline == std::string::npos ? text.size() + 2 : text.size() - newline + 1);
+  auto last =
+      static_cast<int>(newline == std::string::npos ? text.size() + 2 : text.size() - newline + 1);
   for (const std::string& suffix : suffixes) {
     int length = static_cast<int>(suffix.size());
     if (last + length + 2 > print_options().linewidth) {
@@ -176,7 +187,8 @@ std::string with_suffixes(std::string text, const std::vector<std::string>& suff
 
 std::string Tensor::str() const {
   if (!defined()) return "tensor(undefined)";
-  if (impl_->uninitialized) return impl_->is_parameter ? "<UninitializedParameter>" : "<UninitializedBuffer>";
+  if (impl_->uninitialized)
+    return impl_->is_parameter ? "<UninitializedParameter>" : "<UninitializedBuffer>";
   std::string text = impl_->is_parameter ? "Parameter containing:\ntensor(" : "tensor(";
   constexpr int indent = 7;
   std::vector<std::string> suffixes;
@@ -184,7 +196,8 @@ std::string Tensor::str() const {
   bool usual = dtype() == default_dtype() || dtype() == kInt64 || dtype() == kBool;
   if (numel() == 0) {
     text += "[]";
-    if (dim() != 1) suffixes.push_back(fmt::format("size=({})", fmt::join(sizes().begin(), sizes().end(), ", ")));
+    if (dim() != 1)
+      suffixes.push_back(fmt::format("size=({})", fmt::join(sizes().begin(), sizes().end(), ", ")));
     if (dtype() != default_dtype()) suffixes.push_back(fmt::format("dtype={}", name_of(dtype())));
   } else {
     if (!usual) suffixes.push_back(fmt::format("dtype={}", name_of(dtype())));

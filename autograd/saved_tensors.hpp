@@ -2,8 +2,8 @@
 
 /// How the tensors that operations keep for backward are kept.
 ///
-///     SavedTensors pack([](const Tensor& t) { return write_to_disk(t); }, [](const Path& p) { return read(p); });
-///     SavedTensorsAs half(kBFloat16);        // at half the memory
+///     SavedTensors pack([](const Tensor& t) { return write_to_disk(t); }, [](const Path& p) {
+///     return read(p); }); SavedTensorsAs half(kBFloat16);        // at half the memory
 ///     SavedTensorsOn host(Device("cpu"));    // for tensors of a device
 
 #include <any>
@@ -25,9 +25,10 @@ struct SavedTensorHooks {
 
 }  // namespace autograd
 
-/// While it lives, each tensor that this thread's operations save goes through pack once, when it is saved, and what that
-/// returns through unpack at each use. unpack must return a tensor of the same shape, dtype and device (GradError
-/// otherwise); the two run without recording and with no such scope. The innermost scope counts.
+/// While it lives, each tensor that this thread's operations save goes through pack once, when it
+/// is saved, and what that returns through unpack at each use. unpack must return a tensor of the
+/// same shape, dtype and device (GradError otherwise); the two run without recording and with no
+/// such scope. The innermost scope counts.
 class SavedTensors {
  public:
   template <class Pack, class Unpack>

@@ -6,7 +6,8 @@
 
 namespace farro::autograd {
 
-/// Locks for many objects, which share a few mutexes by address. For short sections in which threads seldom meet.
+/// Locks for many objects, which share a few mutexes by address. For short sections in which
+/// threads seldom meet.
 class StripedLocks {
  public:
   std::mutex& of(const void* object) {

@@ -10,20 +10,25 @@
 
 namespace farro {
 
-/// Any callable that takes a list of tensors, or a single one, and returns a tensor, a pair or a list of tensors.
+/// Any callable that takes a list of tensors, or a single one, and returns a tensor, a pair or a
+/// list of tensors.
 class TensorFunction {
  public:
   template <class F>
-    requires(!std::same_as<std::remove_cvref_t<F>, TensorFunction>) &&
-            (std::invocable<F&, const std::vector<Tensor>&> || std::invocable<F&, const Tensor&>)
-  TensorFunction(F f) : call_([f = std::move(f)](const std::vector<Tensor>& inputs) mutable {
-    if constexpr (std::invocable<F&, const std::vector<Tensor>&>) {
-      return to_list(f(inputs));
-    } else {
-      if (inputs.size() != 1) fail<ValueError>("function", "expected one input for a function of one tensor, got {}", inputs.size());
-      return to_list(f(inputs[0]));
-    }
-  }) {}
+  requires(!std::same_as<std::remove_cvref_t<F>, TensorFunction>) &&
+      (std::invocable<F&, const std::vector<Tensor>&> ||
+       std::invocable<F&, const Tensor&>)TensorFunction(F f)
+      : call_([f = std::move(f)](const std::vector<Tensor>& inputs) mutable {
+          if constexpr (std::invocable<F&, const std::vector<Tensor>&>) {
+            return to_list(f(inputs));
+          } else {
+            if (inputs.size() != 1)
+              fail<ValueError>("function",
+                               "expected one input for a function of one tensor, got {}",
+                               inputs.size());
+            return to_list(f(inputs[0]));
+          }
+        }) {}
 
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const { return call_(inputs); }
 
@@ -33,9 +38,9 @@ class TensorFunction {
     return {std::move(outputs.first), std::move(outputs.second)};
   }
   template <class List>
-    requires requires(const List& list) {
-      { *list.begin() } -> std::convertible_to<const Tensor&>;
-    }
+  requires requires(const List& list) {
+    { *list.begin() } -> std::convertible_to<const Tensor&>;
+  }
   static std::vector<Tensor> to_list(const List& outputs) {
     return {outputs.begin(), outputs.end()};
   }

@@ -18,25 +18,36 @@ const Tensor& Tensor::zero_() const { return farro::zero_(*this); }
 
 Tensor Tensor::view(IntList sizes) const { return farro::view(*this, sizes); }
 Tensor Tensor::reshape(IntList sizes) const { return farro::reshape(*this, sizes); }
-Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const { return farro::flatten(*this, start_dim, end_dim); }
-Tensor Tensor::unflatten(int64_t dim, IntList sizes) const { return farro::unflatten(*this, dim, sizes); }
+Tensor Tensor::flatten(int64_t start_dim, int64_t end_dim) const {
+  return farro::flatten(*this, start_dim, end_dim);
+}
+Tensor Tensor::unflatten(int64_t dim, IntList sizes) const {
+  return farro::unflatten(*this, dim, sizes);
+}
 Tensor Tensor::permute(IntList dims) const { return farro::permute(*this, dims); }
-Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const { return farro::transpose(*this, dim0, dim1); }
+Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const {
+  return farro::transpose(*this, dim0, dim1);
+}
 Tensor Tensor::t() const { return farro::t(*this); }
 Tensor Tensor::expand(IntList sizes) const { return farro::expand(*this, sizes); }
 Tensor Tensor::expand_as(const Tensor& other) const { return farro::expand_as(*this, other); }
 Tensor Tensor::squeeze() const { return farro::squeeze(*this); }
 Tensor Tensor::squeeze(int64_t dim) const { return farro::squeeze(*this, dim); }
 Tensor Tensor::unsqueeze(int64_t dim) const { return farro::unsqueeze(*this, dim); }
-Tensor Tensor::slice(int64_t dim, std::optional<int64_t> start, std::optional<int64_t> stop, int64_t step) const {
+Tensor Tensor::slice(int64_t dim, std::optional<int64_t> start, std::optional<int64_t> stop,
+                     int64_t step) const {
   return farro::slice(*this, dim, start, stop, step);
 }
 Tensor Tensor::narrow(int64_t dim, int64_t start, int64_t length) const {
   return farro::narrow(*this, dim, start, length);
 }
 Tensor Tensor::select(int64_t dim, int64_t index) const { return farro::select(*this, dim, index); }
-std::vector<Tensor> Tensor::split(int64_t size, int64_t dim) const { return farro::split(*this, size, dim); }
-std::vector<Tensor> Tensor::chunk(int64_t chunks, int64_t dim) const { return farro::chunk(*this, chunks, dim); }
+std::vector<Tensor> Tensor::split(int64_t size, int64_t dim) const {
+  return farro::split(*this, size, dim);
+}
+std::vector<Tensor> Tensor::chunk(int64_t chunks, int64_t dim) const {
+  return farro::chunk(*this, chunks, dim);
+}
 std::vector<Tensor> Tensor::unbind(int64_t dim) const { return farro::unbind(*this, dim); }
 Tensor Tensor::as_strided(IntList sizes, IntList strides, int64_t storage_offset) const {
   return farro::as_strided(*this, sizes, strides, storage_offset);
@@ -49,8 +60,12 @@ Tensor Tensor::operator[](std::initializer_list<Index> indices) const {
   return index(*this, std::span<const Index>(indices.begin(), indices.size()));
 }
 Tensor Tensor::operator[](const Tensor& index) const { return (*this)[{Index(index)}]; }
-Tensor Tensor::index_select(int64_t dim, const Tensor& index) const { return farro::index_select(*this, dim, index); }
-Tensor Tensor::gather(int64_t dim, const Tensor& index) const { return farro::gather(*this, dim, index); }
+Tensor Tensor::index_select(int64_t dim, const Tensor& index) const {
+  return farro::index_select(*this, dim, index);
+}
+Tensor Tensor::gather(int64_t dim, const Tensor& index) const {
+  return farro::gather(*this, dim, index);
+}
 Tensor Tensor::masked_select(const Tensor& mask) const { return farro::masked_select(*this, mask); }
 Tensor Tensor::masked_fill(const Tensor& mask, const Tensor& value) const {
   return farro::masked_fill(*this, mask, value);

@@ -2,9 +2,10 @@
 
 /// Between Kokkos views and tensors, without a copy. This header includes Kokkos.
 ///
-///     Tensor t = from_view(field);                      // a view of any rank up to 8, any layout, managed or not
-///     auto v = t.view_as<double**, backends::OpenMP>(); // an unmanaged strided view of a tensor's elements
-///     dispatch(t, [&]<class Backend, class Scalar>() { auto v = t.view_as<Scalar*, Backend>(); … });
+///     Tensor t = from_view(field);                      // a view of any rank up to 8, any layout,
+///     managed or not auto v = t.view_as<double**, backends::OpenMP>(); // an unmanaged strided
+///     view of a tensor's elements dispatch(t, [&]<class Backend, class Scalar>() { auto v =
+///     t.view_as<Scalar*, Backend>(); … });
 
 #include <memory>
 #include <type_traits>
@@ -28,26 +29,32 @@ Device device_of_space() {
             ...);
   });
   if (!found) {
-    fail<BackendError>("from_view", "no backend was built for the execution space {}", ExecutionSpace::name());
+    fail<BackendError>("from_view", "no backend was built for the execution space {}",
+                       ExecutionSpace::name());
   }
   return device;
 }
 
-[[noreturn]] FARRO_COLD inline void wrong_view(const Tensor& tensor, DType dtype, int rank, std::string_view backend) {
+[[noreturn]] FARRO_COLD inline void wrong_view(const Tensor& tensor, DType dtype, int rank,
+                                               std::string_view backend) {
   if (tensor.dtype() != dtype) {
-    fail<TypeError>("view_as", "expected a tensor of {}, got {}", name_of(dtype), name_of(tensor.dtype()));
+    fail<TypeError>("view_as", "expected a tensor of {}, got {}", name_of(dtype),
+                    name_of(tensor.dtype()));
   }
   if (tensor.dim() != rank) {
-    fail<ShapeError>("view_as", "expected a tensor of {} dimensions, got shape {}", rank, to_string(tensor.sizes()));
+    fail<ShapeError>("view_as", "expected a tensor of {} dimensions, got shape {}", rank,
+                     to_string(tensor.sizes()));
   }
-  fail<BackendError>("view_as", "expected a tensor on {}, got one on {}", backend, tensor.device().str());
+  fail<BackendError>("view_as", "expected a tensor on {}, got one on {}", backend,
+                     tensor.device().str());
 }
 
 }  // namespace detail
 
-/// A tensor over a view's elements, on the backend of its execution space: what either writes the other sees. Shares a
-/// managed view's allocation; the memory of an unmanaged one must outlive the tensor. A tensor over constant elements
-/// must not be written to. BackendError for a space without a backend.
+/// A tensor over a view's elements, on the backend of its execution space: what either writes the
+/// other sees. Shares a managed view's allocation; the memory of an unmanaged one must outlive the
+/// tensor. A tensor over constant elements must not be written to. BackendError for a space without
+/// a backend.
 template <class DataType, class... Properties>
 Tensor from_view(const Kokkos::View<DataType, Properties...>& view) {
   using View = Kokkos::View<DataType, Properties...>;
@@ -67,7 +74,8 @@ Tensor from_view(const Kokkos::View<DataType, Properties...>& view) {
   auto owner = std::make_shared<View>(view);
   TensorImpl* impl = new TensorImpl;
   Tensor tensor{IntrusivePtr<TensorImpl>(impl)};
-  impl->storage = Storage::wrap(data, static_cast<size_t>(span) * sizeof(Scalar), device, std::move(owner));
+  impl->storage =
+      Storage::wrap(data, static_cast<size_t>(span) * sizeof(Scalar), device, std::move(owner));
   impl->array = {data, dtype_of<Scalar>, device, sizes, strides};
   impl->set_geometry(sizes, strides);
   impl->inference = inference_mode_enabled();
@@ -95,11 +103,13 @@ struct DataTypeOf<T, 0> {
 /// A tensor's elements as a view for an execution and a memory space that can reach them.
 template <class DataType, class ExecutionSpace, class MemorySpace>
 auto strided_view(const Tensor& tensor, bool reachable, std::string_view backend) {
-  using View = Kokkos::View<DataType, Kokkos::LayoutStride, Kokkos::Device<ExecutionSpace, MemorySpace>,
-                            Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using View =
+      Kokkos::View<DataType, Kokkos::LayoutStride, Kokkos::Device<ExecutionSpace, MemorySpace>,
+                   Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   constexpr int rank = static_cast<int>(View::rank);
   constexpr DType wanted = dtype_of<typename View::non_const_value_type>;
-  if (tensor.dtype() != wanted || tensor.dim() != rank || !reachable) wrong_view(tensor, wanted, rank, backend);
+  if (tensor.dtype() != wanted || tensor.dim() != rank || !reachable)
+    wrong_view(tensor, wanted, rank, backend);
   Kokkos::LayoutStride layout;
   for (int d = 0; d < rank; ++d) {
     layout.dimension[d] = static_cast<size_t>(tensor.sizes()[d]);
@@ -109,8 +119,8 @@ auto strided_view(const Tensor& tensor, bool reachable, std::string_view backend
   for (int d = 0; d < rank; ++d) {
     // Extents that DataType fixes, as in double[3][3], are the view's whatever the layout says.
     if (static_cast<int64_t>(view.extent(static_cast<size_t>(d))) != tensor.sizes()[d]) {
-      fail<ShapeError>("view_as", "expected size {} in dimension {}, got shape {}", view.extent(static_cast<size_t>(d)),
-                       d, to_string(tensor.sizes()));
+      fail<ShapeError>("view_as", "expected size {} in dimension {}, got shape {}",
+                       view.extent(static_cast<size_t>(d)), d, to_string(tensor.sizes()));
     }
   }
   return view;
@@ -120,7 +130,8 @@ auto strided_view(const Tensor& tensor, bool reachable, std::string_view backend
 
 template <class DataType, class Backend>
 auto Tensor::view_as() const {
-  return detail::strided_view<DataType, typename Backend::ExecutionSpace, typename Backend::MemorySpace>(
+  return detail::strided_view<DataType, typename Backend::ExecutionSpace,
+                              typename Backend::MemorySpace>(
       *this, device().backend() == Backend::id, Backend::name);
 }
 
@@ -128,8 +139,9 @@ template <class T, int Rank, class Backend>
 auto autograd::Context::view(const Tensor& tensor) const {
   using DataType = typename farro::detail::DataTypeOf<T, Rank>::type;
   if constexpr (std::is_void_v<Backend>) {
-    return farro::detail::strided_view<DataType, Kokkos::DefaultHostExecutionSpace, Kokkos::HostSpace>(
-        tensor, tensor.device().is_host(), "the host");
+    return farro::detail::strided_view<DataType, Kokkos::DefaultHostExecutionSpace,
+                                       Kokkos::HostSpace>(tensor, tensor.device().is_host(),
+                                                          "the host");
   } else {
     return tensor.view_as<DataType, Backend>();
   }

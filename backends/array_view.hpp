@@ -6,8 +6,9 @@
 
 namespace farro {
 
-/// What a kernel is told of a tensor: where its first element lies, dtype, device, sizes and strides (in elements).
-/// Does not own the memory. Kernels trust it: shapes and dtypes were checked above.
+/// What a kernel is told of a tensor: where its first element lies, dtype, device, sizes and
+/// strides (in elements). Does not own the memory. Kernels trust it: shapes and dtypes were checked
+/// above.
 struct ArrayView {
   void* data = nullptr;
   DType dtype = kFloat32;

@@ -8,18 +8,21 @@
 
 namespace farro {
 
-/// Where a tensor lives and computes: a backend and the index of its device, e.g. "serial", "openmp", "cuda:0".
-/// "cpu" names the best host backend that was built.
+/// Where a tensor lives and computes: a backend and the index of its device, e.g. "serial",
+/// "openmp", "cuda:0". "cpu" names the best host backend that was built.
 class Device {
  public:
   /// The best host backend.
   Device();
-  /// From a name as above. Throws BackendError that lists the built backends when it is not one of them.
+  /// From a name as above. Throws BackendError that lists the built backends when it is not one of
+  /// them.
   Device(std::string_view name);
   Device(const char* name) : Device(std::string_view(name)) {}
   Device(const std::string& name) : Device(std::string_view(name)) {}
   /// From the stable id of a backend policy (Backend::id). Does not check that it was built.
-  static constexpr Device of(uint8_t backend_id, int8_t index = 0) { return Device(backend_id, index, 0); }
+  static constexpr Device of(uint8_t backend_id, int8_t index = 0) {
+    return Device(backend_id, index, 0);
+  }
 
   constexpr uint8_t backend() const { return backend_; }
   constexpr int8_t index() const { return index_; }

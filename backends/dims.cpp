@@ -7,7 +7,9 @@
 
 namespace farro {
 
-std::string to_string(IntList dims) { return fmt::format("[{}]", fmt::join(dims.begin(), dims.end(), ", ")); }
+std::string to_string(IntList dims) {
+  return fmt::format("[{}]", fmt::join(dims.begin(), dims.end(), ", "));
+}
 
 Dims contiguous_strides(const Dims& sizes) {
   Dims strides(sizes.size(), 1);
@@ -38,7 +40,8 @@ Dims broadcast_shapes(const Dims& a, const Dims& b, std::string_view operation) 
     int64_t& r = result[i + offset];
     if (r == shorter[i] || shorter[i] == 1) continue;
     if (r != 1) {
-      fail<ShapeError>(operation, "expected shapes that broadcast, got {} and {}", to_string(a), to_string(b));
+      fail<ShapeError>(operation, "expected shapes that broadcast, got {} and {}", to_string(a),
+                       to_string(b));
     }
     r = shorter[i];
   }

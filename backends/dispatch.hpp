@@ -1,12 +1,13 @@
 #pragma once
 
-/// From a run-time (device, dtype) to types. `dispatch` walks two Hana lists, the backends (backend.hpp) and the
-/// scalars (dispatch_dtype.hpp), and calls a templated lambda with the pair that matches:
+/// From a run-time (device, dtype) to types. `dispatch` walks two Hana lists, the backends
+/// (backend.hpp) and the scalars (dispatch_dtype.hpp), and calls a templated lambda with the pair
+/// that matches:
 ///
 ///     dispatch(device, dtype, [&]<class Backend, class Scalar>() { … });
 ///
-/// Farro's own host kernels are compiled once for all host backends and do not come through here (see launch.hpp);
-/// this is for code that holds typed Kokkos views.
+/// Farro's own host kernels are compiled once for all host backends and do not come through here
+/// (see launch.hpp); this is for code that holds typed Kokkos views.
 
 #include <farro/backends/backend.hpp>
 #include <farro/backends/device.hpp>
@@ -23,7 +24,8 @@ void dispatch_backend(Device device, F&& f) {
                  : false) ||
             ...);
   });
-  if (!found) fail<BackendError>("dispatch", "the backend of device {} was not built", device.str());
+  if (!found)
+    fail<BackendError>("dispatch", "the backend of device {} was not built", device.str());
 }
 
 /// Calls `f.operator()<Backend, Scalar>()`. Throws BackendError or TypeError when no pair matches.

@@ -8,7 +8,8 @@ namespace farro {
 namespace {
 
 constexpr std::array<std::string_view, kDTypeCount> kNames = {
-    "float32", "float64", "bfloat16", "float16", "int64", "int32", "int16", "int8", "uint8", "bool"};
+    "float32", "float64", "bfloat16", "float16", "int64",
+    "int32",   "int16",   "int8",     "uint8",   "bool"};
 
 }  // namespace
 
@@ -21,8 +22,10 @@ DType dtype_from_name(std::string_view name) {
   if (name == "float") return kFloat32;
   if (name == "double") return kFloat64;
   if (name == "half") return kFloat16;
-  fail<TypeError>("dtype", "expected one of float32, float64, bfloat16, float16, int64, int32, int16, int8, "
-                  "uint8, bool, got \"{}\"", name);
+  fail<TypeError>("dtype",
+                  "expected one of float32, float64, bfloat16, float16, int64, int32, int16, int8, "
+                  "uint8, bool, got \"{}\"",
+                  name);
 }
 
 DType promote(DType a, DType b) {

@@ -9,7 +9,18 @@
 namespace farro {
 
 /// Element types. The order is that of the scalar list in dispatch.hpp.
-enum class DType : uint8_t { Float32, Float64, BFloat16, Float16, Int64, Int32, Int16, Int8, UInt8, Bool };
+enum class DType : uint8_t {
+  Float32,
+  Float64,
+  BFloat16,
+  Float16,
+  Int64,
+  Int32,
+  Int16,
+  Int8,
+  UInt8,
+  Bool
+};
 
 inline constexpr int kDTypeCount = 10;
 inline constexpr DType kFloat32 = DType::Float32;
@@ -38,7 +49,8 @@ std::string_view name_of(DType t);
 DType dtype_from_name(std::string_view name);
 
 /// The dtype that PyTorch's promotion gives for two tensors of the same category of rank
-/// (docs: torch.promote_types), e.g. bfloat16 with float16 gives float32, uint8 with int8 gives int16.
+/// (docs: torch.promote_types), e.g. bfloat16 with float16 gives float32, uint8 with int8 gives
+/// int16.
 DType promote(DType a, DType b);
 
 /// The dtype in which kernels compute: float for the 16-bit floats, the type itself for float32 and
@@ -50,16 +62,46 @@ constexpr DType compute_dtype(DType t) {
 /// The DType of a C++ scalar.
 template <class T>
 struct DTypeOf;
-template <> struct DTypeOf<float> { static constexpr DType value = kFloat32; };
-template <> struct DTypeOf<double> { static constexpr DType value = kFloat64; };
-template <> struct DTypeOf<BFloat16> { static constexpr DType value = kBFloat16; };
-template <> struct DTypeOf<Float16> { static constexpr DType value = kFloat16; };
-template <> struct DTypeOf<int64_t> { static constexpr DType value = kInt64; };
-template <> struct DTypeOf<int32_t> { static constexpr DType value = kInt32; };
-template <> struct DTypeOf<int16_t> { static constexpr DType value = kInt16; };
-template <> struct DTypeOf<int8_t> { static constexpr DType value = kInt8; };
-template <> struct DTypeOf<uint8_t> { static constexpr DType value = kUInt8; };
-template <> struct DTypeOf<bool> { static constexpr DType value = kBool; };
+template <>
+struct DTypeOf<float> {
+  static constexpr DType value = kFloat32;
+};
+template <>
+struct DTypeOf<double> {
+  static constexpr DType value = kFloat64;
+};
+template <>
+struct DTypeOf<BFloat16> {
+  static constexpr DType value = kBFloat16;
+};
+template <>
+struct DTypeOf<Float16> {
+  static constexpr DType value = kFloat16;
+};
+template <>
+struct DTypeOf<int64_t> {
+  static constexpr DType value = kInt64;
+};
+template <>
+struct DTypeOf<int32_t> {
+  static constexpr DType value = kInt32;
+};
+template <>
+struct DTypeOf<int16_t> {
+  static constexpr DType value = kInt16;
+};
+template <>
+struct DTypeOf<int8_t> {
+  static constexpr DType value = kInt8;
+};
+template <>
+struct DTypeOf<uint8_t> {
+  static constexpr DType value = kUInt8;
+};
+template <>
+struct DTypeOf<bool> {
+  static constexpr DType value = kBool;
+};
 template <class T>
 inline constexpr DType dtype_of = DTypeOf<T>::value;
 

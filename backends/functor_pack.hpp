@@ -4,8 +4,8 @@
 
 namespace farro {
 
-/// What a user's functor is called with on the host: SIMD packs, except that CUDA's compiler refuses those in functions
-/// that are marked for the device, as such a functor's call operator is.
+/// What a user's functor is called with on the host: SIMD packs, except that CUDA's compiler
+/// refuses those in functions that are marked for the device, as such a functor's call operator is.
 #ifdef __CUDACC__
 template <class T>
 using FunctorPack = T;

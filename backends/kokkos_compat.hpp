@@ -45,13 +45,15 @@ int concurrency() {
 #endif
 }
 
-/// Copies bytes between host memory and `Memory`, in the direction that the pointers say, and waits.
+/// Copies bytes between host memory and `Memory`, in the direction that the pointers say, and
+/// waits.
 template <class Memory>
 void copy_bytes(void* to, const void* from, size_t bytes) {
 #ifdef KOKKOS_ENABLE_CUDA
   cudaMemcpy(to, from, bytes, cudaMemcpyDefault);
 #else
-  static_assert(Kokkos::SpaceAccessibility<Kokkos::HostSpace, Memory>::accessible, "no device memory was built");
+  static_assert(Kokkos::SpaceAccessibility<Kokkos::HostSpace, Memory>::accessible,
+                "no device memory was built");
   std::memcpy(to, from, bytes);
 #endif
 }

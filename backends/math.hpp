@@ -1,7 +1,8 @@
 #pragma once
 
-/// The mathematics that formulas of pointwise operations call, whatever T is: a SIMD pack, a number on the host or in a
-/// device kernel, or a type with functions of its own (Tensor, dual numbers), which argument-dependent lookup finds.
+/// The mathematics that formulas of pointwise operations call, whatever T is: a SIMD pack, a number
+/// on the host or in a device kernel, or a type with functions of its own (Tensor, dual numbers),
+/// which argument-dependent lookup finds.
 
 #include <cmath>
 #include <cstdint>
@@ -14,27 +15,31 @@
 
 namespace farro::math {
 
-// Functions of one and two arguments that std, xsimd and a type's own namespace have by the same name.
-#define FARRO_UNARY_LIST(F)                                                                              \
-  F(exp) F(exp2) F(expm1) F(log) F(log1p) F(log2) F(log10) F(sqrt) F(sin) F(cos) F(tan) F(asin) F(acos)  \
-  F(atan) F(sinh) F(cosh) F(tanh) F(asinh) F(acosh) F(atanh) F(erf) F(erfc) F(erfinv) F(lgamma)          \
-  F(floor) F(ceil) F(trunc) F(round) F(abs)
-#define FARRO_BINARY_LIST(F) F(pow) F(atan2) F(hypot) F(fmod) F(remainder) F(floor_divide) F(trunc_divide) F(copysign)
+// Functions of one and two arguments that std, xsimd and a type's own namespace have by the same
+// name.
+#define FARRO_UNARY_LIST(F)                                                                      \
+  F(exp)                                                                                         \
+  F(exp2) F(expm1) F(log) F(log1p) F(log2) F(log10) F(sqrt) F(sin) F(cos) F(tan) F(asin) F(acos) \
+      F(atan) F(sinh) F(cosh) F(tanh) F(asinh) F(acosh) F(atanh) F(erf) F(erfc) F(erfinv)        \
+          F(lgamma) F(floor) F(ceil) F(trunc) F(round) F(abs)
+#define FARRO_BINARY_LIST(F) \
+  F(pow) F(atan2) F(hypot) F(fmod) F(remainder) F(floor_divide) F(trunc_divide) F(copysign)
 
-/// Its own functions are found first by unqualified names in here, so that only argument-dependent lookup adds others.
+/// Its own functions are found first by unqualified names in here, so that only argument-dependent
+/// lookup adds others.
 namespace lookup {
 
-#define FARRO_LOOKUP_UNARY(f)             \
-  void f() = delete;                      \
-  template <class T>                      \
+#define FARRO_LOOKUP_UNARY(f)            \
+  void f() = delete;                     \
+  template <class T>                     \
   FARRO_FORMULA T call_##f(const T& x) { \
-    return f(x);                          \
+    return f(x);                         \
   }
-#define FARRO_LOOKUP_BINARY(f)                        \
-  void f() = delete;                                  \
-  template <class T>                                  \
+#define FARRO_LOOKUP_BINARY(f)                       \
+  void f() = delete;                                 \
+  template <class T>                                 \
   FARRO_FORMULA T call_##f(const T& x, const T& y) { \
-    return f(x, y);                                   \
+    return f(x, y);                                  \
   }
 FARRO_UNARY_LIST(FARRO_LOOKUP_UNARY)
 FARRO_LOOKUP_UNARY(rsqrt)
@@ -65,7 +70,7 @@ inline constexpr bool is_plain = is_pack<T> || std::is_arithmetic_v<T>;
 
 #define FARRO_MATH_UNARY(f)                         \
   template <class T>                                \
-  FARRO_FORMULA inline T f(const T& x) {           \
+  FARRO_FORMULA inline T f(const T& x) {            \
     if constexpr (is_pack<T>) {                     \
       return simd::f(x);                            \
     } else if constexpr (std::is_arithmetic_v<T>) { \
@@ -74,16 +79,16 @@ inline constexpr bool is_plain = is_pack<T> || std::is_arithmetic_v<T>;
       return lookup::call_##f(x);                   \
     }                                               \
   }
-#define FARRO_MATH_BINARY(f)                          \
-  template <class T>                                  \
+#define FARRO_MATH_BINARY(f)                         \
+  template <class T>                                 \
   FARRO_FORMULA inline T f(const T& x, const T& y) { \
-    if constexpr (is_pack<T>) {                       \
-      return simd::f(x, y);                           \
-    } else if constexpr (std::is_arithmetic_v<T>) {   \
-      return scalar::f(x, y);                         \
-    } else {                                          \
-      return lookup::call_##f(x, y);                  \
-    }                                                 \
+    if constexpr (is_pack<T>) {                      \
+      return simd::f(x, y);                          \
+    } else if constexpr (std::is_arithmetic_v<T>) {  \
+      return scalar::f(x, y);                        \
+    } else {                                         \
+      return lookup::call_##f(x, y);                 \
+    }                                                \
   }
 FARRO_UNARY_LIST(FARRO_MATH_UNARY)
 FARRO_BINARY_LIST(FARRO_MATH_BINARY)
@@ -112,7 +117,8 @@ FARRO_FORMULA inline auto isnan(const T& x) {
   }
 }
 
-/// True where exactly one of two conditions is. (xsimd 8.1's ^ of the masks of 512-bit packs is wrong.)
+/// True where exactly one of two conditions is. (xsimd 8.1's ^ of the masks of 512-bit packs is
+/// wrong.)
 template <class M>
 FARRO_FORMULA inline M exclusive_or(const M& a, const M& b) {
   return M((a | b) & !(a & b));

@@ -6,9 +6,9 @@
 
 namespace farro {
 
-/// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; SC 2011): a pure function
-/// from (key, counter) to 4 random words, so that element i of operation k of a seed is the same number on every
-/// backend and thread.
+/// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; SC
+/// 2011): a pure function from (key, counter) to 4 random words, so that element i of operation k
+/// of a seed is the same number on every backend and thread.
 struct Philox {
   struct Words {
     uint32_t v[4];
@@ -16,7 +16,8 @@ struct Philox {
   uint64_t seed = 0;
   uint64_t operation = 0;
 
-  /// Words of the block with number `block`; element i of a sequence uses word i % 4 of block i / 4.
+  /// Words of the block with number `block`; element i of a sequence uses word i % 4 of block i
+  /// / 4.
   FARRO_FUNCTION Words operator()(uint64_t block) const {
     uint32_t c[4] = {static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32),
                      static_cast<uint32_t>(operation), static_cast<uint32_t>(operation >> 32)};
@@ -37,7 +38,8 @@ struct Philox {
   }
 };
 
-/// A stream of random operations: a seed and the number of operations drawn from it so far. Not thread-safe.
+/// A stream of random operations: a seed and the number of operations drawn from it so far. Not
+/// thread-safe.
 class Generator {
  public:
   explicit Generator(uint64_t seed = 0) : state_{seed, 0} {}

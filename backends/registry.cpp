@@ -27,7 +27,9 @@ BackendInfo make_info() {
           [] {
             if constexpr (!is_host_backend<B>) Execution().fence();
           },
-      .allocate = [](size_t bytes) -> void* { return Kokkos::kokkos_malloc<Memory>("farro::storage", bytes); },
+      .allocate = [](size_t bytes) -> void* {
+        return Kokkos::kokkos_malloc<Memory>("farro::storage", bytes);
+      },
       .deallocate =
           [](void* p) {
             if (compat::is_initialized()) Kokkos::kokkos_free<Memory>(p);
@@ -45,7 +47,8 @@ BackendInfo make_info() {
 
 const auto& infos() {
   static const auto table = boost::hana::unpack(kBackends, [](auto... types) {
-    return std::array<BackendInfo, sizeof...(types)>{make_info<typename decltype(types)::type>()...};
+    return std::array<BackendInfo, sizeof...(types)>{
+        make_info<typename decltype(types)::type>()...};
   });
   return table;
 }
@@ -53,14 +56,17 @@ const auto& infos() {
 constexpr uint8_t best_host_id() {
   uint8_t best = 0;
   boost::hana::unpack(kBackends, [&](auto... types) {
-    ((is_host_backend<typename decltype(types)::type> ? void(best = decltype(types)::type::id) : void()), ...);
+    ((is_host_backend<typename decltype(types)::type> ? void(best = decltype(types)::type::id)
+                                                      : void()),
+     ...);
   });
   return best;
 }
 
 std::string built_names() {
   std::string names;
-  for (const BackendInfo& info : infos()) names += fmt::format("{}{}", names.empty() ? "" : ", ", info.name);
+  for (const BackendInfo& info : infos())
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", info.name);
   return names;
 }
 
@@ -88,7 +94,8 @@ Device::Device(std::string_view name) : Device() {
       if (info.name == kind) found = &info;
     }
     if (!found) {
-      fail<BackendError>("device", "backend \"{}\" was not built; built are {}", kind, detail::built_names());
+      fail<BackendError>("device", "backend \"{}\" was not built; built are {}", kind,
+                         detail::built_names());
     }
     backend_ = found->id;
   }
@@ -98,7 +105,8 @@ Device::Device(std::string_view name) : Device() {
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
   int count = detail::backend_info(backend_).device_count();
   if (error != std::errc() || end != digits.data() + digits.size() || index < 0 || index >= count) {
-    fail<BackendError>("device", "expected an index below {} after \"{}:\", got \"{}\"", count, kind, digits);
+    fail<BackendError>("device", "expected an index below {} after \"{}:\", got \"{}\"", count,
+                       kind, digits);
   }
   index_ = static_cast<int8_t>(index);
 }

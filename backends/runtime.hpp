@@ -7,8 +7,9 @@
 
 namespace farro {
 
-/// Initialises Kokkos for as long as it lives; accepts a Kokkos that is already initialised, which it then leaves alone.
-/// Kokkos' own options are taken out of argv. Tensors that outlive it are harmless.
+/// Initialises Kokkos for as long as it lives; accepts a Kokkos that is already initialised, which
+/// it then leaves alone. Kokkos' own options are taken out of argv. Tensors that outlive it are
+/// harmless.
 class Runtime {
  public:
   struct Options {
@@ -28,7 +29,8 @@ class Runtime {
 /// The devices that can be used: one per host backend, one per visible GPU.
 std::vector<Device> available_devices();
 bool is_available(std::string_view backend_name);
-/// Versions, backends, threads, BLAS and oneDNN kernels in use, SIMD width, huge pages: one "name: value" a line.
+/// Versions, backends, threads, BLAS and oneDNN kernels in use, SIMD width, huge pages: one "name:
+/// value" a line.
 std::string show_config();
 
 }  // namespace farro

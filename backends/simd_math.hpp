@@ -15,16 +15,18 @@
 
 namespace farro::simd {
 
-// Without optimization gcc's AVX-512 blends are macros, in which xsimd 8.1's selection of integers does not compile.
+// Without optimization gcc's AVX-512 blends are macros, in which xsimd 8.1's selection of integers
+// does not compile.
 #ifdef __OPTIMIZE__
 #define FARRO_OPTIMIZED(f) [](const auto& v) { return xsimd::f(v); }
 #else
-#define FARRO_OPTIMIZED(f) [](const auto& v) { return per_lane([](auto lane) { return scalar::f(lane); }, v); }
+#define FARRO_OPTIMIZED(f) \
+  [](const auto& v) { return per_lane([](auto lane) { return scalar::f(lane); }, v); }
 #endif
 
-#define FARRO_FROM_XSIMD(f)      \
-  template <PackType P>          \
-  FARRO_INLINE P f(const P& x) { \
+#define FARRO_FROM_XSIMD(f)       \
+  template <PackType P>           \
+  FARRO_INLINE P f(const P& x) {  \
     return FARRO_OPTIMIZED(f)(x); \
   }
 #if defined(__SSE2__) && !defined(__SSE4_1__)
@@ -93,7 +95,8 @@ FARRO_INLINE P log10(const P& x) {
 template <PackType P>
 FARRO_INLINE P acosh(const P& x) {
   using T = typename P::value_type;
-  return xsimd::select(x < P(T(1)), P(std::numeric_limits<T>::quiet_NaN()), FARRO_OPTIMIZED(acosh)(x));
+  return xsimd::select(x < P(T(1)), P(std::numeric_limits<T>::quiet_NaN()),
+                       FARRO_OPTIMIZED(acosh)(x));
 }
 
 template <PackType P>

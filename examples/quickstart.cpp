@@ -1,5 +1,5 @@
-#include <farro/farro.hpp>
 #include <iostream>
+#include <farro/farro.hpp>
 
 using namespace farro;
 

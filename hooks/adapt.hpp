@@ -1,6 +1,7 @@
 #pragma once
 
-/// Makes hooks of one signature from callables that take fewer arguments and return nothing, a tensor or more.
+/// Makes hooks of one signature from callables that take fewer arguments and return nothing, a
+/// tensor or more.
 
 #include <functional>
 #include <optional>
@@ -22,8 +23,11 @@ template <class F, class... A>
 constexpr int accepted_arguments() {
   int accepted = -1;
   [&]<size_t... N>(std::index_sequence<N...>) {
-    ((takes<F, std::tuple<A...>>(std::make_index_sequence<N>{}) ? accepted = static_cast<int>(N) : 0), ...);
-  }(std::make_index_sequence<sizeof...(A) + 1>{});
+    ((takes<F, std::tuple<A...>>(std::make_index_sequence<N>{}) ? accepted = static_cast<int>(N)
+                                                                : 0),
+     ...);
+  }
+  (std::make_index_sequence<sizeof...(A) + 1>{});
   return accepted;
 }
 
@@ -31,12 +35,14 @@ template <class F, class... A>
 decltype(auto) call_accepted(const F& f, A&&... arguments) {
   constexpr int n = accepted_arguments<const F&, A&&...>();
   auto all = std::forward_as_tuple(std::forward<A>(arguments)...);
-  return [&]<size_t... I>(std::index_sequence<I...>) -> decltype(auto) {
+  return [&]<size_t... I>(std::index_sequence<I...>)->decltype(auto) {
     return f(std::get<I>(std::move(all))...);
-  }(std::make_index_sequence<n>{});
+  }
+  (std::make_index_sequence<n>{});
 }
 
-/// What a hook returned: nothing (nothing at all, null, an undefined tensor, an empty list), or a value.
+/// What a hook returned: nothing (nothing at all, null, an undefined tensor, an empty list), or a
+/// value.
 template <class R>
 std::optional<Value> returned_value(R&& result) {
   Value value = to_value(std::forward<R>(result));

@@ -14,12 +14,14 @@ struct Kind {
   DType dtype;
   Device device;
   explicit Kind(const Tensor& t) : sizes(t.sizes()), dtype(t.dtype()), device(t.device()) {}
-  bool fits(const Tensor& t) const { return t.sizes() == sizes && t.dtype() == dtype && t.device() == device; }
+  bool fits(const Tensor& t) const {
+    return t.sizes() == sizes && t.dtype() == dtype && t.device() == device;
+  }
   Tensor zeros() const { return farro::zeros(sizes, {.dtype = dtype, .device = device}); }
 };
 
-/// Where a bracket's tensors stand in the values around it: a layout has the structure of the value, with the number of
-/// the tensor in place of a tensor, and null for anything else.
+/// Where a bracket's tensors stand in the values around it: a layout has the structure of the
+/// value, with the number of the tensor in place of a tensor, and null for anything else.
 Value layout_of(const Value& value, std::vector<Tensor>& tensors) {
   if (const Tensor* tensor = value.get_if<Tensor>()) {
     tensors.push_back(*tensor);
@@ -56,13 +58,15 @@ Value pack(const Value& layout, const autograd::Grads& grads) {
 
 class Unpacker {
  public:
-  Unpacker(const std::string& module, const char* hook, const std::vector<Kind>& kinds, autograd::Grads& grads)
+  Unpacker(const std::string& module, const char* hook, const std::vector<Kind>& kinds,
+           autograd::Grads& grads)
       : module_(module), hook_(hook), kinds_(kinds), grads_(grads) {}
 
   void list(const List& layout, const List& given) {
     if (given.size() != layout.size()) {
-      fail<GradError>(module_, "a {} returned an invalid number of gradients, got {}, but expected {}", hook_,
-                      given.size(), layout.size());
+      fail<GradError>(module_,
+                      "a {} returned an invalid number of gradients, got {}, but expected {}",
+                      hook_, given.size(), layout.size());
     }
     for (size_t i = 0; i < layout.size(); ++i) entry(layout[i], given[i]);
   }
@@ -87,14 +91,16 @@ class Unpacker {
     if (!given.is_tensor() && !given.is_null()) wrong("a tensor or null", given);
     const Kind& kind = kinds_[number];
     if (given.is_tensor() && !kind.fits(given.tensor())) {
-      fail<GradError>(module_, "expected a {} to return a gradient of shape {}, {} on {}, got {}, {} on {}", hook_,
-                      to_string(kind.sizes), name_of(kind.dtype), kind.device.str(), to_string(given->sizes()),
-                      name_of(given->dtype()), given->device().str());
+      fail<GradError>(module_,
+                      "expected a {} to return a gradient of shape {}, {} on {}, got {}, {} on {}",
+                      hook_, to_string(kind.sizes), name_of(kind.dtype), kind.device.str(),
+                      to_string(given->sizes()), name_of(given->dtype()), given->device().str());
     }
     grads_[number] = given.tensor();
   }
   [[noreturn]] void wrong(const char* wanted, const Value& given) {
-    fail<GradError>(module_, "expected a {} to return {} where the module has one, got {}", hook_, wanted, given.str());
+    fail<GradError>(module_, "expected a {} to return {} where the module has one, got {}", hook_,
+                    wanted, given.str());
   }
 
   const std::string& module_;
@@ -115,13 +121,20 @@ bool holds_gradient(const Value& value) {
 /// What both nodes share. Owns no module: where that is gone, gradients pass unseen.
 class BracketState {
  public:
-  BracketState(const HookedModule& module, std::vector<BackwardPreHook> pre_hooks, std::vector<BackwardHook> hooks)
-      : alive_(module.alive), name_(module.name), pre_hooks_(std::move(pre_hooks)), hooks_(std::move(hooks)) {}
+  BracketState(const HookedModule& module, std::vector<BackwardPreHook> pre_hooks,
+               std::vector<BackwardHook> hooks)
+      : alive_(module.alive),
+        name_(module.name),
+        pre_hooks_(std::move(pre_hooks)),
+        hooks_(std::move(hooks)) {}
 
-  const char* kind() const { return hooks_.empty() ? "full backward pre-hook" : "full backward hook"; }
+  const char* kind() const {
+    return hooks_.empty() ? "full backward pre-hook" : "full backward hook";
+  }
   const std::string& name() const { return name_; }
 
-  /// Notes where the inputs stand and returns the tensors among them. A slot for each argument; nested ones have none.
+  /// Notes where the inputs stand and returns the tensors among them. A slot for each argument;
+  /// nested ones have none.
   std::vector<Tensor> note_inputs(const Args& args) {
     std::vector<Tensor> tensors;
     for (const Value& value : args) {
@@ -133,7 +146,8 @@ class BracketState {
   void bracket_inputs() { inputs_bracketed_ = true; }
   std::vector<Tensor> note_outputs(const Value& output) {
     std::vector<Tensor> tensors;
-    output_layout_ = output.is_list() ? layout_of(output, tensors).list() : List{layout_of(output, tensors)};
+    output_layout_ =
+        output.is_list() ? layout_of(output, tensors).list() : List{layout_of(output, tensors)};
     for (const Tensor& t : tensors) output_kinds_.emplace_back(t);
     return tensors;
   }
@@ -143,7 +157,8 @@ class BracketState {
     if (!*alive_) return;
     for (const BackwardPreHook& hook : pre_hooks_) {
       if (auto result = hook(**alive_, packed_outputs(grads))) {
-        unpacker("full backward pre-hook", output_kinds_, grads).list(output_layout_, as_list(*result));
+        unpacker("full backward pre-hook", output_kinds_, grads)
+            .list(output_layout_, as_list(*result));
       }
     }
     if (hooks_.empty()) return;
@@ -160,7 +175,8 @@ class BracketState {
     for (const BackwardHook& hook : hooks_) {
       auto result = hook(**alive_, none, outputs);
       if (result && holds_gradient(*result)) {
-        fail<GradError>(name_, "a full backward hook returned a gradient, but no input requires grad");
+        fail<GradError>(name_,
+                        "a full backward hook returned a gradient, but no input requires grad");
       }
     }
   }
@@ -182,8 +198,11 @@ class BracketState {
 
  private:
   static List as_list(const Value& value) { return value.is_list() ? value.list() : List{value}; }
-  Grads packed_outputs(const autograd::Grads& grads) const { return pack(Value(output_layout_), grads).list(); }
-  Unpacker unpacker(const char* hook, const std::vector<Kind>& kinds, autograd::Grads& grads) const {
+  Grads packed_outputs(const autograd::Grads& grads) const {
+    return pack(Value(output_layout_), grads).list();
+  }
+  Unpacker unpacker(const char* hook, const std::vector<Kind>& kinds,
+                    autograd::Grads& grads) const {
     return {name_, hook, kinds, grads};
   }
 
@@ -234,8 +253,10 @@ bool any_requires_grad(const std::vector<Tensor>& tensors) {
 /// The tensors behind an identity node; those that don't require grad stay as they are.
 std::vector<Tensor> pass_through(BracketNode::Side side, const std::shared_ptr<BracketState>& state,
                                  const std::vector<Tensor>& tensors) {
-  IntrusivePtr<autograd::Node> node(new BracketNode(static_cast<uint32_t>(tensors.size()), side, state));
-  for (const Tensor& t : tensors) node->add_edge(t.requires_grad() ? autograd::gradient_edge(t) : autograd::Edge());
+  IntrusivePtr<autograd::Node> node(
+      new BracketNode(static_cast<uint32_t>(tensors.size()), side, state));
+  for (const Tensor& t : tensors)
+    node->add_edge(t.requires_grad() ? autograd::gradient_edge(t) : autograd::Edge());
   node->number();
   std::vector<Tensor> passed = tensors;
   for (size_t i = 0; i < passed.size(); ++i) {
@@ -244,9 +265,9 @@ std::vector<Tensor> pass_through(BracketNode::Side side, const std::shared_ptr<B
     TensorImpl& impl = *passed[i].impl();
     impl.grad_fn = node;
     impl.output_nr = static_cast<uint32_t>(i);
-    impl.make_meta().no_inplace = fmt::format("{} {} of {}, which has a {},",
-                                              side == BracketNode::Side::Input ? "an input" : "an output",
-                                              to_string(tensors[i].sizes()), state->name(), state->kind());
+    impl.make_meta().no_inplace = fmt::format(
+        "{} {} of {}, which has a {},", side == BracketNode::Side::Input ? "an input" : "an output",
+        to_string(tensors[i].sizes()), state->name(), state->kind());
   }
   return passed;
 }
@@ -257,7 +278,8 @@ Bracket::Bracket(const HookedModule& module) {
   std::vector<BackwardPreHook> pre_hooks = global_hooks().full_backward_pre.snapshot();
   std::vector<BackwardHook> hooks = global_hooks().full_backward.snapshot();
   if (module.own) {
-    for (auto& hook : module.own->full_backward_pre.snapshot()) pre_hooks.push_back(std::move(hook));
+    for (auto& hook : module.own->full_backward_pre.snapshot())
+      pre_hooks.push_back(std::move(hook));
     for (auto& hook : module.own->full_backward.snapshot()) hooks.push_back(std::move(hook));
   }
   if (pre_hooks.empty() && hooks.empty()) return;

@@ -1,7 +1,8 @@
 #pragma once
 
-/// to_value and from_value: between C++ values and hooks::Value. Tensors, numbers, strings, optionals, vectors, arrays,
-/// pairs, tuples, maps and reflected structs are taken apart; anything else is carried along as it is.
+/// to_value and from_value: between C++ values and hooks::Value. Tensors, numbers, strings,
+/// optionals, vectors, arrays, pairs, tuples, maps and reflected structs are taken apart; anything
+/// else is carried along as it is.
 
 #include <array>
 #include <concepts>
@@ -47,7 +48,8 @@ void set_fields(T& object, const Map& map) {
   if (found == map.size()) return;
   for (const auto& entry : map) {
     bool known = false;
-    for_each_field(object, [&](std::string_view name, auto&) { known = known || name == entry.first; });
+    for_each_field(object,
+                   [&](std::string_view name, auto&) { known = known || name == entry.first; });
     if (!known) fail<TypeError>("options", "no option is named \"{}\"", entry.first);
   }
 }
@@ -55,7 +57,9 @@ void set_fields(T& object, const Map& map) {
 template <Reflected T>
 Map fields_to_map(const T& object) {
   Map map;
-  for_each_field(object, [&](std::string_view name, const auto& field) { map.emplace_back(name, to_value(field)); });
+  for_each_field(object, [&](std::string_view name, const auto& field) {
+    map.emplace_back(name, to_value(field));
+  });
   return map;
 }
 
@@ -166,19 +170,22 @@ struct ValueTraits<std::vector<T>> {
 
 /// Arrays, pairs and tuples.
 template <class T>
-  requires requires { std::tuple_size<T>::value; }
+requires requires { std::tuple_size<T>::value; }
 struct ValueTraits<T> {
   static constexpr size_t kSize = std::tuple_size_v<T>;
 
   static Value to(const T& value) {
-    return std::apply([](const auto&... entries) { return Value(List{to_value(entries)...}); }, value);
+    return std::apply([](const auto&... entries) { return Value(List{to_value(entries)...}); },
+                      value);
   }
   static T from(const Value& value) {
     const List& list = value.list();
-    if (list.size() != kSize) fail<TypeError>("Value", "expected {} values, got {}", kSize, list.size());
+    if (list.size() != kSize)
+      fail<TypeError>("Value", "expected {} values, got {}", kSize, list.size());
     return [&]<size_t... I>(std::index_sequence<I...>) {
       return T{from_value<std::tuple_element_t<I, T>>(list[I])...};
-    }(std::make_index_sequence<kSize>{});
+    }
+    (std::make_index_sequence<kSize>{});
   }
 };
 
@@ -202,7 +209,8 @@ struct ValueTraits<std::reference_wrapper<T>> {
   static Value to(std::reference_wrapper<T> value) { return Value(std::any(value)); }
   static std::reference_wrapper<T> from(const Value& value) {
     if (auto* held = std::any_cast<std::reference_wrapper<T>>(&value.other())) return *held;
-    fail<TypeError>("Value", "expected the object that forward takes by reference, got another value");
+    fail<TypeError>("Value",
+                    "expected the object that forward takes by reference, got another value");
   }
 };
 

@@ -3,8 +3,9 @@
 namespace farro::hooks {
 
 ModuleHooks ModuleHooks::clone() const {
-  return {forward_pre.clone(),    forward.clone(),    full_backward_pre.clone(), full_backward.clone(), backward.clone(),
-          state_dict_pre.clone(), state_dict.clone(), load_pre.clone(),          load.clone()};
+  return {forward_pre.clone(),   forward.clone(),  full_backward_pre.clone(),
+          full_backward.clone(), backward.clone(), state_dict_pre.clone(),
+          state_dict.clone(),    load_pre.clone(), load.clone()};
 }
 
 GlobalHooks& global_hooks() {
@@ -18,12 +19,15 @@ constinit uintptr_t global_call_hooks_used = 0;
 constinit bool global_registration_hooks_used = false;
 
 void wrong_kwargs_result(const Value& value) {
-  fail<TypeError>("forward pre-hook", "expected a hook with_kwargs to return nothing or a pair of args and kwargs, got {}",
-                  value.str());
+  fail<TypeError>(
+      "forward pre-hook",
+      "expected a hook with_kwargs to return nothing or a pair of args and kwargs, got {}",
+      value.str());
 }
 
 void wrong_hook_signature(const char* kind, bool with_kwargs) {
-  fail<TypeError>("register_hook", "a {} {} can't be called with the arguments that it would be given", kind,
+  fail<TypeError>("register_hook",
+                  "a {} {} can't be called with the arguments that it would be given", kind,
                   with_kwargs ? "with_kwargs" : "without with_kwargs");
 }
 

@@ -18,7 +18,8 @@ std::vector<Hook> joined(const HookList<Hook>& global, const HookList<Hook>* own
   return hooks;
 }
 
-/// Lets legacy backward hooks see the gradients of the operation that made the first tensor of the output.
+/// Lets legacy backward hooks see the gradients of the operation that made the first tensor of the
+/// output.
 void add_legacy_hooks(const HookedModule& module, Value& output) {
   if (!module.own || module.own->backward.empty()) return;
   Tensor first;
@@ -27,17 +28,19 @@ void add_legacy_hooks(const HookedModule& module, Value& output) {
   });
   if (!first.defined() || !first.grad_fn()) return;
   for (BackwardHook& hook : module.own->backward.snapshot()) {
-    first.grad_fn()->register_hook(
-        [alive = module.alive, hook = std::move(hook)](autograd::Grads& inputs, const autograd::Grads& outputs) {
-          if (!*alive) return;
-          auto result = hook(**alive, Grads(inputs.begin(), inputs.end()), Grads(outputs.begin(), outputs.end()));
-          if (!result) return;
-          Grads list = result->is_list() ? result->list() : Grads{*result};
-          if (list.size() != inputs.size()) {
-            fail<GradError>("backward hook", "got {} gradients, but expected {}", list.size(), inputs.size());
-          }
-          for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = list.tensor(i);
-        });
+    first.grad_fn()->register_hook([alive = module.alive, hook = std::move(hook)](
+                                       autograd::Grads& inputs, const autograd::Grads& outputs) {
+      if (!*alive) return;
+      auto result =
+          hook(**alive, Grads(inputs.begin(), inputs.end()), Grads(outputs.begin(), outputs.end()));
+      if (!result) return;
+      Grads list = result->is_list() ? result->list() : Grads{*result};
+      if (list.size() != inputs.size()) {
+        fail<GradError>("backward hook", "got {} gradients, but expected {}", list.size(),
+                        inputs.size());
+      }
+      for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = list.tensor(i);
+    });
   }
 }
 
@@ -57,8 +60,10 @@ class Call {
       if (bracket_.needed()) bracket_.enter(args_);
       result_ = forward(args_, kwargs_);
       while (next_ < post_.size()) {
-        const ForwardHook& hook = post_[next_++];  // counted before it runs: one that throws is not tried again
-        if (auto replaced = hook.call(module_.module, args_, kwargs_, result_)) result_ = std::move(*replaced);
+        const ForwardHook& hook =
+            post_[next_++];  // counted before it runs: one that throws is not tried again
+        if (auto replaced = hook.call(module_.module, args_, kwargs_, result_))
+          result_ = std::move(*replaced);
       }
       if (bracket_.needed()) bracket_.leave(result_);
       add_legacy_hooks(module_, result_);
@@ -81,12 +86,15 @@ class Call {
       const ForwardHook& hook = post_[next_];
       if (!hook.always_call) continue;
       try {
-        if (auto replaced = hook.call(module_.module, args_, kwargs_, result_)) result_ = std::move(*replaced);
+        if (auto replaced = hook.call(module_.module, args_, kwargs_, result_))
+          result_ = std::move(*replaced);
       } catch (const std::exception& error) {
-        warn(fmt::format("[{}] an always_call hook threw while another exception was on its way: {}", module_.name,
-                         error.what()));
+        warn(
+            fmt::format("[{}] an always_call hook threw while another exception was on its way: {}",
+                        module_.name, error.what()));
       } catch (...) {
-        warn(fmt::format("[{}] an always_call hook threw while another exception was on its way", module_.name));
+        warn(fmt::format("[{}] an always_call hook threw while another exception was on its way",
+                         module_.name));
       }
     }
   }

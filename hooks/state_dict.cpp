@@ -45,16 +45,19 @@ std::vector<std::string> StateDict::keys() const {
 
 std::map<std::string, std::string, std::less<>> StateDict::metadata() const {
   std::map<std::string, std::string, std::less<>> texts;
-  for (const auto& [path, version] : versions) texts.emplace(std::string(kVersionOf) + path, std::to_string(version));
+  for (const auto& [path, version] : versions)
+    texts.emplace(std::string(kVersionOf) + path, std::to_string(version));
   return texts;
 }
 
 void StateDict::set_metadata(const std::map<std::string, std::string, std::less<>>& texts) {
-  for (auto it = texts.lower_bound(kVersionOf); it != texts.end() && it->first.starts_with(kVersionOf); ++it) {
+  for (auto it = texts.lower_bound(kVersionOf);
+       it != texts.end() && it->first.starts_with(kVersionOf); ++it) {
     const std::string& text = it->second;
     int64_t version = 0;
     auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
-    if (error == std::errc() && end == text.data() + text.size()) versions[it->first.substr(kVersionOf.size())] = version;
+    if (error == std::errc() && end == text.data() + text.size())
+      versions[it->first.substr(kVersionOf.size())] = version;
   }
 }
 

@@ -15,8 +15,8 @@ namespace farro::hooks {
 /// Path of a module ("" for the root, "layers.0") to its class' version of what it saves.
 using Versions = std::map<std::string, int64_t, std::less<>>;
 
-/// Tensors by their full names, in order, with the versions of the classes that saved them. Converts to and from other
-/// lists of named tensors, such as io::TensorMap.
+/// Tensors by their full names, in order, with the versions of the classes that saved them.
+/// Converts to and from other lists of named tensors, such as io::TensorMap.
 class StateDict {
  public:
   using Entry = std::pair<std::string, Tensor>;
@@ -24,14 +24,16 @@ class StateDict {
   StateDict() = default;
   StateDict(std::initializer_list<Entry> entries) : entries_(entries) {}
   template <class Map>
-    requires(!std::same_as<Map, StateDict>) && requires(const Map& map) {
-      { map.entries() } -> std::convertible_to<const std::vector<Entry>&>;
-    }
+  requires(!std::same_as<Map, StateDict>) && requires(const Map& map) {
+    { map.entries() } -> std::convertible_to<const std::vector<Entry>&>;
+  }
   StateDict(const Map& map) : entries_(map.entries()) {
     if constexpr (requires { map.metadata; }) set_metadata(map.metadata);
   }
   template <class Map>
-    requires(!std::same_as<Map, StateDict>) && requires(Map& map) { map.append(std::string(), Tensor()); }
+  requires(!std::same_as<Map, StateDict>) && requires(Map& map) {
+    map.append(std::string(), Tensor());
+  }
   operator Map() const {
     Map map;
     for (const Entry& entry : entries_) map.append(entry.first, entry.second);
@@ -47,7 +49,9 @@ class StateDict {
   const Tensor& operator[](std::string_view name) const { return at(name); }
   /// Replaces the tensor of this name, or appends it.
   void set(std::string_view name, Tensor tensor);
-  void append(std::string name, Tensor tensor) { entries_.emplace_back(std::move(name), std::move(tensor)); }
+  void append(std::string name, Tensor tensor) {
+    entries_.emplace_back(std::move(name), std::move(tensor));
+  }
   /// False if there was none.
   bool erase(std::string_view name);
   std::vector<std::string> keys() const;

@@ -85,12 +85,14 @@ const std::any& Value::other() const {
 
 const Value& Value::operator[](size_t i) const {
   const List& entries = list();
-  if (i >= entries.size()) fail<IndexError>("Value", "expected a position below {}, got {}", entries.size(), i);
+  if (i >= entries.size())
+    fail<IndexError>("Value", "expected a position below {}, got {}", entries.size(), i);
   return entries[i];
 }
 
 std::string Value::str() const {
-  if (const Tensor* tensor = get_if<Tensor>()) return "tensor of shape " + to_string(tensor->sizes());
+  if (const Tensor* tensor = get_if<Tensor>())
+    return "tensor of shape " + to_string(tensor->sizes());
   if (const bool* flag = get_if<bool>()) return *flag ? "true" : "false";
   if (const int64_t* integer = get_if<int64_t>()) return fmt::format("{}", *integer);
   if (const double* number = get_if<double>()) return fmt::format("{}", *number);
@@ -101,7 +103,8 @@ std::string Value::str() const {
     return "[" + result + "]";
   }
   if (const Map* map = get_if<Map>()) {
-    for (const auto& [name, entry] : *map) result += (result.empty() ? "" : ", ") + name + ": " + entry.str();
+    for (const auto& [name, entry] : *map)
+      result += (result.empty() ? "" : ", ") + name + ": " + entry.str();
     return "{" + result + "}";
   }
   return kind_name(*this);

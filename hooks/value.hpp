@@ -1,7 +1,7 @@
 #pragma once
 
-/// Values without a static type, in which hooks see what goes in and out of a module whatever its forward takes and
-/// returns. convert.hpp turns C++ values into them and back.
+/// Values without a static type, in which hooks see what goes in and out of a module whatever its
+/// forward takes and returns. convert.hpp turns C++ values into them and back.
 
 #include <any>
 #include <initializer_list>
@@ -21,7 +21,8 @@ class Value;
 class List : public std::vector<Value> {
  public:
   using std::vector<Value>::vector;
-  /// The tensor at position i; undefined for a null. IndexError outside, TypeError for another kind of value.
+  /// The tensor at position i; undefined for a null. IndexError outside, TypeError for another kind
+  /// of value.
   const Tensor& tensor(size_t i) const;
 };
 
@@ -40,7 +41,8 @@ class Map : public std::vector<std::pair<std::string, Value>> {
 
 using Args = List;
 using Kwargs = Map;
-/// Gradients of a module's inputs or outputs: a tensor or null each, or a nested list or map where the output is one.
+/// Gradients of a module's inputs or outputs: a tensor or null each, or a nested list or map where
+/// the output is one.
 using Grads = List;
 
 /// A tensor, list, map, bool, integer, float, string, any other C++ value, or null.
@@ -66,8 +68,9 @@ class Value {
   Value(const char* text) : data_(std::string(text)) {}
   explicit Value(List list) : data_(std::move(list)) {}
   explicit Value(Map map) : data_(std::move(map)) {}
-  template <std::same_as<std::any> T>  // a template, so that nothing is turned into an any to get here
-  explicit Value(T other) : data_(std::move(other)) {}
+  template <std::same_as<std::any> T>  // a template, so that nothing is turned into an any to get
+                                       // here
+                                       explicit Value(T other) : data_(std::move(other)) {}
 
   bool is_null() const { return is<std::monostate>(); }
   bool is_tensor() const { return is<Tensor>(); }
@@ -113,7 +116,8 @@ class Value {
  private:
   [[noreturn]] FARRO_COLD void wrong_kind(const char* wanted) const;
 
-  std::variant<std::monostate, Tensor, List, Map, bool, int64_t, double, std::string, std::any> data_;
+  std::variant<std::monostate, Tensor, List, Map, bool, int64_t, double, std::string, std::any>
+      data_;
 };
 
 inline const Tensor& List::tensor(size_t i) const {

@@ -19,7 +19,8 @@ Philox draw(Generator* generator) { return (generator ? *generator : default_gen
 /// True where there is something to fill; warns where there is not.
 bool has_elements(const char* name, const Tensor& tensor) {
   if (tensor.numel() > 0) return true;
-  warn(fmt::format("[{}] a tensor of shape {} has no elements: nothing was initialised", name, to_string(tensor.sizes())));
+  warn(fmt::format("[{}] a tensor of shape {} has no elements: nothing was initialised", name,
+                   to_string(tensor.sizes())));
   return false;
 }
 
@@ -29,7 +30,8 @@ void check_floating(const char* name, const Tensor& tensor) {
   }
 }
 
-const Tensor& fill_uniform(const char* name, const Tensor& tensor, double a, double b, Generator* generator) {
+const Tensor& fill_uniform(const char* name, const Tensor& tensor, double a, double b,
+                           Generator* generator) {
   check_floating(name, tensor);
   if (a > b) fail<ValueError>(name, "expected lower and upper bounds, got {} and {}", a, b);
   if (!has_elements(name, tensor)) return tensor;
@@ -40,9 +42,11 @@ const Tensor& fill_uniform(const char* name, const Tensor& tensor, double a, dou
   return tensor;
 }
 
-const Tensor& fill_normal(const char* name, const Tensor& tensor, double mean, double std, Generator* generator) {
+const Tensor& fill_normal(const char* name, const Tensor& tensor, double mean, double std,
+                          Generator* generator) {
   check_floating(name, tensor);
-  if (!(std >= 0)) fail<ValueError>(name, "expected a standard deviation of at least 0, got {}", std);
+  if (!(std >= 0))
+    fail<ValueError>(name, "expected a standard deviation of at least 0, got {}", std);
   if (!has_elements(name, tensor)) return tensor;
   NoGrad guard;
   autograd::check_inplace(tensor, name);
@@ -54,12 +58,13 @@ const Tensor& fill_normal(const char* name, const Tensor& tensor, double mean, d
 /// Row-major elements from the host.
 const Tensor& set(const Tensor& tensor, const std::vector<double>& elements) {
   NoGrad guard;
-  tensor.copy_(from_vector(elements, tensor.sizes(), {.dtype = kFloat64, .device = tensor.device()}));
+  tensor.copy_(
+      from_vector(elements, tensor.sizes(), {.dtype = kFloat64, .device = tensor.device()}));
   return tensor;
 }
 
-/// Scales column after column to length 1 after taking away what lies along those before, twice for accuracy. `columns`
-/// are contiguous, of `length` each.
+/// Scales column after column to length 1 after taking away what lies along those before, twice for
+/// accuracy. `columns` are contiguous, of `length` each.
 void orthonormalize(std::vector<double>& columns, int64_t count, int64_t length) {
   for (int64_t j = 0; j < count; ++j) {
     double* column = &columns[static_cast<size_t>(j * length)];
@@ -103,8 +108,9 @@ double calculate_fan(const Tensor& tensor, std::string_view mode) {
 }
 
 double calculate_gain(std::string_view nonlinearity, std::optional<double> slope) {
-  static constexpr std::string_view ones[] = {"linear",           "conv1d",           "conv2d",           "conv3d",
-                                              "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid"};
+  static constexpr std::string_view ones[] = {
+      "linear",           "conv1d",           "conv2d",           "conv3d",
+      "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid"};
   if (std::ranges::count(ones, nonlinearity) > 0) return 1;
   if (nonlinearity == "tanh") return 5.0 / 3;
   if (nonlinearity == "relu") return std::sqrt(2.0);
@@ -113,8 +119,10 @@ double calculate_gain(std::string_view nonlinearity, std::optional<double> slope
     double s = slope.value_or(0.01);
     return std::sqrt(2 / (1 + s * s));
   }
-  fail<ValueError>("calculate_gain", "expected linear, conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, "
-                   "conv_transpose3d, sigmoid, tanh, relu, leaky_relu or selu, got \"{}\"", nonlinearity);
+  fail<ValueError>("calculate_gain",
+                   "expected linear, conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, "
+                   "conv_transpose3d, sigmoid, tanh, relu, leaky_relu or selu, got \"{}\"",
+                   nonlinearity);
 }
 
 const Tensor& uniform_(const Tensor& tensor, double a, double b, Generator* generator) {
@@ -125,9 +133,12 @@ const Tensor& normal_(const Tensor& tensor, double mean, double std, Generator* 
   return fill_normal("normal_", tensor, mean, std, generator);
 }
 
-const Tensor& trunc_normal_(const Tensor& tensor, double mean, double std, double a, double b, Generator* generator) {
-  if (!(a <= b)) fail<ValueError>("trunc_normal_", "expected lower and upper bounds, got {} and {}", a, b);
-  if (!(std > 0)) fail<ValueError>("trunc_normal_", "expected a standard deviation above 0, got {}", std);
+const Tensor& trunc_normal_(const Tensor& tensor, double mean, double std, double a, double b,
+                            Generator* generator) {
+  if (!(a <= b))
+    fail<ValueError>("trunc_normal_", "expected lower and upper bounds, got {} and {}", a, b);
+  if (!(std > 0))
+    fail<ValueError>("trunc_normal_", "expected a standard deviation above 0, got {}", std);
   double lo = normal_cdf((a - mean) / std), hi = normal_cdf((b - mean) / std);
   check_floating("trunc_normal_", tensor);
   if (!has_elements("trunc_normal_", tensor)) return tensor;
@@ -150,19 +161,23 @@ const Tensor& ones_(const Tensor& tensor) { return constant_(tensor, 1); }
 const Tensor& zeros_(const Tensor& tensor) { return constant_(tensor, 0); }
 
 const Tensor& eye_(const Tensor& tensor) {
-  if (tensor.dim() != 2) fail<ValueError>("eye_", "expected 2 dimensions, got shape {}", to_string(tensor.sizes()));
+  if (tensor.dim() != 2)
+    fail<ValueError>("eye_", "expected 2 dimensions, got shape {}", to_string(tensor.sizes()));
   if (!has_elements("eye_", tensor)) return tensor;
   NoGrad guard;
-  tensor.copy_(eye(tensor.size(0), tensor.size(1), {.dtype = tensor.dtype(), .device = tensor.device()}));
+  tensor.copy_(
+      eye(tensor.size(0), tensor.size(1), {.dtype = tensor.dtype(), .device = tensor.device()}));
   return tensor;
 }
 
 const Tensor& dirac_(const Tensor& tensor, int64_t groups) {
   if (tensor.dim() < 3 || tensor.dim() > 5) {
-    fail<ValueError>("dirac_", "expected 3 to 5 dimensions, got shape {}", to_string(tensor.sizes()));
+    fail<ValueError>("dirac_", "expected 3 to 5 dimensions, got shape {}",
+                     to_string(tensor.sizes()));
   }
   if (groups < 1 || tensor.size(0) % groups != 0) {
-    fail<ValueError>("dirac_", "expected groups to divide {} output channels, got {}", tensor.size(0), groups);
+    fail<ValueError>("dirac_", "expected groups to divide {} output channels, got {}",
+                     tensor.size(0), groups);
   }
   if (!has_elements("dirac_", tensor)) return tensor;
   int64_t out = tensor.size(0) / groups, in = tensor.size(1), field = 1, centre = 0;
@@ -193,16 +208,16 @@ const Tensor& xavier_normal_(const Tensor& tensor, double gain, Generator* gener
   return fill_normal("xavier_normal_", tensor, 0, std, generator);
 }
 
-const Tensor& kaiming_uniform_(const Tensor& tensor, double a, std::string_view mode, std::string_view nonlinearity,
-                               Generator* generator) {
+const Tensor& kaiming_uniform_(const Tensor& tensor, double a, std::string_view mode,
+                               std::string_view nonlinearity, Generator* generator) {
   double gain = calculate_gain(nonlinearity, a), fan = calculate_fan(tensor, mode);
   if (!has_elements("kaiming_uniform_", tensor)) return tensor;
   double bound = gain * std::sqrt(3 / fan);
   return fill_uniform("kaiming_uniform_", tensor, -bound, bound, generator);
 }
 
-const Tensor& kaiming_normal_(const Tensor& tensor, double a, std::string_view mode, std::string_view nonlinearity,
-                              Generator* generator) {
+const Tensor& kaiming_normal_(const Tensor& tensor, double a, std::string_view mode,
+                              std::string_view nonlinearity, Generator* generator) {
   double gain = calculate_gain(nonlinearity, a), fan = calculate_fan(tensor, mode);
   if (!has_elements("kaiming_normal_", tensor)) return tensor;
   return fill_normal("kaiming_normal_", tensor, 0, gain / std::sqrt(fan), generator);
@@ -211,12 +226,14 @@ const Tensor& kaiming_normal_(const Tensor& tensor, double a, std::string_view m
 const Tensor& orthogonal_(const Tensor& tensor, double gain, Generator* generator) {
   check_floating("orthogonal_", tensor);
   if (tensor.dim() < 2) {
-    fail<ValueError>("orthogonal_", "expected at least 2 dimensions, got shape {}", to_string(tensor.sizes()));
+    fail<ValueError>("orthogonal_", "expected at least 2 dimensions, got shape {}",
+                     to_string(tensor.sizes()));
   }
   if (!has_elements("orthogonal_", tensor)) return tensor;
   int64_t rows = tensor.size(0), columns = tensor.numel() / rows;
   int64_t count = std::min(rows, columns), length = std::max(rows, columns);
-  // The random matrix is drawn as rows × columns on every backend, so that its numbers are the same.
+  // The random matrix is drawn as rows × columns on every backend, so that its numbers are the
+  // same.
   std::vector<double> drawn = randn({rows, columns}, {.dtype = kFloat64}, generator).to_vector();
   auto at = [&](int64_t r, int64_t c) { return static_cast<size_t>(r * columns + c); };
   std::vector<double> vectors(drawn.size());
@@ -229,15 +246,18 @@ const Tensor& orthogonal_(const Tensor& tensor, double gain, Generator* generato
   std::vector<double> elements(drawn.size());
   for (int64_t j = 0; j < count; ++j) {
     for (int64_t i = 0; i < length; ++i) {
-      elements[rows < columns ? at(j, i) : at(i, j)] = gain * vectors[static_cast<size_t>(j * length + i)];
+      elements[rows < columns ? at(j, i) : at(i, j)] =
+          gain * vectors[static_cast<size_t>(j * length + i)];
     }
   }
   return set(tensor, elements);
 }
 
 const Tensor& sparse_(const Tensor& tensor, double sparsity, double std, Generator* generator) {
-  if (tensor.dim() != 2) fail<ValueError>("sparse_", "expected 2 dimensions, got shape {}", to_string(tensor.sizes()));
-  if (!(sparsity >= 0 && sparsity <= 1)) fail<ValueError>("sparse_", "expected a sparsity from 0 to 1, got {}", sparsity);
+  if (tensor.dim() != 2)
+    fail<ValueError>("sparse_", "expected 2 dimensions, got shape {}", to_string(tensor.sizes()));
+  if (!(sparsity >= 0 && sparsity <= 1))
+    fail<ValueError>("sparse_", "expected a sparsity from 0 to 1, got {}", sparsity);
   fill_normal("sparse_", tensor, 0, std, generator);
   if (tensor.numel() == 0) return tensor;
   int64_t rows = tensor.size(0), columns = tensor.size(1);
@@ -246,7 +266,8 @@ const Tensor& sparse_(const Tensor& tensor, double sparsity, double std, Generat
   for (int64_t c = 0; c < columns; ++c) {
     std::vector<int64_t> order(static_cast<size_t>(rows));
     kernels::fill_permutation(order.data(), rows, draw(generator));
-    for (int64_t i = 0; i < zeros; ++i) elements[static_cast<size_t>(order[static_cast<size_t>(i)] * columns + c)] = 0;
+    for (int64_t i = 0; i < zeros; ++i)
+      elements[static_cast<size_t>(order[static_cast<size_t>(i)] * columns + c)] = 0;
   }
   return set(tensor, elements);
 }

@@ -101,7 +101,8 @@ void AtomicFile::commit() {
   if (::close(std::exchange(descriptor_, -1)) != 0) refuse(errno, "closing");
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) refuse(errno, "renaming");
   temporary_.clear();
-  // The new name is to survive a power failure too; a file system that can't promise it is no error.
+  // The new name is to survive a power failure too; a file system that can't promise it is no
+  // error.
   int folder = ::open(folder_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) {
     ::fsync(folder);
@@ -112,15 +113,17 @@ void AtomicFile::commit() {
 void AtomicFile::refuse(int error, std::string_view doing) const {
   std::error_code ignored;
   bool kept = !temporary_.empty() && std::filesystem::exists(target_, ignored);
-  fail<FileError>(operation_, "{}: {} failed: {}; {}{}", path_.string(), doing, std::strerror(error),
-                  advice(error, folder_of(target_)), kept ? " (the old file was kept)" : "");
+  fail<FileError>(operation_, "{}: {} failed: {}; {}{}", path_.string(), doing,
+                  std::strerror(error), advice(error, folder_of(target_)),
+                  kept ? " (the old file was kept)" : "");
 }
 
 void AtomicFile::close() noexcept {
   if (descriptor_ >= 0) ::close(std::exchange(descriptor_, -1));
 }
 
-void write_file(const std::filesystem::path& path, std::string_view contents, std::string operation) {
+void write_file(const std::filesystem::path& path, std::string_view contents,
+                std::string operation) {
   AtomicFile file(path, std::move(operation));
   file.write(contents);
   file.commit();

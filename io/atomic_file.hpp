@@ -8,13 +8,15 @@
 
 namespace farro::io {
 
-/// Writes a file that appears under its name only when it is complete: the bytes go to a temporary file in the same
-/// folder, which commit() forces to the disk and renames. Until then an older file of that name stays as it is, and
-/// whatever ends the writing early leaves it so. A symbolic link keeps pointing to the file it points to; something that
-/// is no regular file, like /dev/stdout, is written straight into.
+/// Writes a file that appears under its name only when it is complete: the bytes go to a temporary
+/// file in the same folder, which commit() forces to the disk and renames. Until then an older file
+/// of that name stays as it is, and whatever ends the writing early leaves it so. A symbolic link
+/// keeps pointing to the file it points to; something that is no regular file, like /dev/stdout, is
+/// written straight into.
 class AtomicFile {
  public:
-  /// Throws FileError that says what to do: a missing folder, no permission, a full disk. `operation` begins its text.
+  /// Throws FileError that says what to do: a missing folder, no permission, a full disk.
+  /// `operation` begins its text.
   AtomicFile(std::filesystem::path path, std::string operation);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
@@ -36,6 +38,7 @@ class AtomicFile {
 };
 
 /// Writes a whole file in one go.
-void write_file(const std::filesystem::path& path, std::string_view contents, std::string operation = "write_file");
+void write_file(const std::filesystem::path& path, std::string_view contents,
+                std::string operation = "write_file");
 
 }  // namespace farro::io

@@ -34,7 +34,8 @@ Table<T> normalised(double mean, double std) {
 }
 
 template <class T>
-void gather_images(Device device, const Tensor& images, const int64_t* numbers, const Table<T>& table, const Tensor& to) {
+void gather_images(Device device, const Tensor& images, const int64_t* numbers,
+                   const Table<T>& table, const Tensor& to) {
   int64_t pixels = images.size(1) * images.size(2);
   const uint8_t* from = images.data<uint8_t>();
   T* out = to.data<T>();
@@ -52,12 +53,14 @@ void gather_images(Device device, const Tensor& images, const int64_t* numbers, 
 DataLoader::DataLoader(ImageDataset data, DataLoaderOptions options)
     : data_(std::move(data)), options_(options), state_{options.seed, 0, 0} {
   if (options.batch_size < 1) {
-    fail<ValueError>("DataLoader", "expected a batch size of at least 1, got {}", options.batch_size);
+    fail<ValueError>("DataLoader", "expected a batch size of at least 1, got {}",
+                     options.batch_size);
   }
   if (data_.size() == 0) fail<ValueError>("DataLoader", "expected images, got none");
   if (options.std == 0) fail<ValueError>("DataLoader", "expected a std other than 0, got 0");
   if (!is_floating_point(options.dtype)) {
-    fail<ValueError>("DataLoader", "expected a floating-point dtype, got {}", name_of(options.dtype));
+    fail<ValueError>("DataLoader", "expected a floating-point dtype, got {}",
+                     name_of(options.dtype));
   }
 }
 
@@ -72,8 +75,9 @@ int64_t DataLoader::image_count() const {
 
 void DataLoader::set_state(const State& state) {
   if (state.epoch < 0 || state.batch < 0 || state.batch > size()) {
-    fail<ValueError>("DataLoader", "expected an epoch of 0 or more and a batch from 0 to {}, got {} and {}", size(),
-                     state.epoch, state.batch);
+    fail<ValueError>("DataLoader",
+                     "expected an epoch of 0 or more and a batch from 0 to {}, got {} and {}",
+                     size(), state.epoch, state.batch);
   }
   state_ = state;
   options_.seed = state.seed;
@@ -86,7 +90,8 @@ std::vector<int64_t> DataLoader::order(int64_t epoch) const {
   std::vector<int64_t> order(static_cast<size_t>(data_.size()));
   std::iota(order.begin(), order.end(), int64_t{0});
   if (!options_.shuffle) return order;
-  // Fisher and Yates' shuffle; two words for each number, so that none below 2^32 is favoured noticeably.
+  // Fisher and Yates' shuffle; two words for each number, so that none below 2^32 is favoured
+  // noticeably.
   Philox random{state_.seed, kOrderStream | static_cast<uint64_t>(epoch)};
   for (size_t i = order.size(); i > 1; --i) {
     Philox::Words words = random(i);
@@ -123,10 +128,12 @@ Batch DataLoader::take() {
 Batch DataLoader::gather(int64_t first, int64_t count) const {
   Device host = options_.device.is_host() ? options_.device : Device();
   const int64_t* numbers = order_.data() + first;
-  Tensor image = empty({count, 1, data_.images.size(1), data_.images.size(2)}, options_.dtype, host);
+  Tensor image =
+      empty({count, 1, data_.images.size(1), data_.images.size(2)}, options_.dtype, host);
   dispatch_dtype("DataLoader", options_.dtype,
                  boost::hana::tuple_t<float, double, BFloat16, Float16>, [&]<class T>() {
-                   gather_images<T>(host, data_.images, numbers, normalised<T>(options_.mean, options_.std), image);
+                   gather_images<T>(host, data_.images, numbers,
+                                    normalised<T>(options_.mean, options_.std), image);
                  });
   Tensor label = empty({count}, kInt64, host);
   const uint8_t* labels = data_.labels.data<uint8_t>();

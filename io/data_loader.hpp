@@ -25,13 +25,14 @@ struct DataLoaderOptions {
   double std = 1;
 };
 
-/// Goes through images and labels in batches, in an order that depends on the seed and the number of the epoch alone:
+/// Goes through images and labels in batches, in an order that depends on the seed and the number
+/// of the epoch alone:
 ///
 ///     io::DataLoader loader(data, {.batch_size = 64, .shuffle = true, .seed = 1});
 ///     for (auto [image, label] : loader) …          // one epoch; the next loop is the next one
 ///
-/// A loop that is left early ends its epoch. `state()` saved within a loop and given to `set_state` of a loader over the
-/// same data makes the next loop continue with the batch that was to come.
+/// A loop that is left early ends its epoch. `state()` saved within a loop and given to `set_state`
+/// of a loader over the same data makes the next loop continue with the batch that was to come.
 class DataLoader {
  public:
   struct State {

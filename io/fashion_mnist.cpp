@@ -18,7 +18,8 @@ std::filesystem::path find_file(const std::filesystem::path& folder, const std::
     if (std::filesystem::exists(path, ignored)) return path;
   }
   fail<FileError>(kOperation,
-                  "{}: no such file; install the data (on Debian: apt-get install dataset-fashion-mnist) or name the "
+                  "{}: no such file; install the data (on Debian: apt-get install "
+                  "dataset-fashion-mnist) or name the "
                   "folder that holds it with FARRO_DATA_DIR",
                   (folder / (name + ".gz")).string());
 }
@@ -37,17 +38,20 @@ ImageDataset FashionMnist::load(Part part, const std::filesystem::path& folder) 
   ImageDataset data{read_idx(image_file), read_idx(label_file)};
   const Dims& sizes = data.images.sizes();
   if (data.images.dtype() != kUInt8 || sizes.size() != 3 || sizes[1] != 28 || sizes[2] != 28) {
-    fail<FileError>(kOperation, "{}: expected uint8 of shape [n, 28, 28], got {} of {}", image_file.string(),
-                    name_of(data.images.dtype()), to_string(sizes));
+    fail<FileError>(kOperation, "{}: expected uint8 of shape [n, 28, 28], got {} of {}",
+                    image_file.string(), name_of(data.images.dtype()), to_string(sizes));
   }
   if (data.labels.dtype() != kUInt8 || data.labels.dim() != 1 || data.labels.numel() != sizes[0]) {
-    fail<FileError>(kOperation, "{}: expected uint8 of shape [{}], got {} of {}", label_file.string(), sizes[0],
-                    name_of(data.labels.dtype()), to_string(data.labels.sizes()));
+    fail<FileError>(kOperation, "{}: expected uint8 of shape [{}], got {} of {}",
+                    label_file.string(), sizes[0], name_of(data.labels.dtype()),
+                    to_string(data.labels.sizes()));
   }
   std::span labels(data.labels.data<uint8_t>(), static_cast<size_t>(data.size()));
-  auto wrong = std::find_if(labels.begin(), labels.end(), [](uint8_t label) { return label >= classes.size(); });
+  auto wrong = std::find_if(labels.begin(), labels.end(),
+                            [](uint8_t label) { return label >= classes.size(); });
   if (wrong != labels.end()) {
-    fail<FileError>(kOperation, "{}: expected labels below {}, got {}", label_file.string(), classes.size(), *wrong);
+    fail<FileError>(kOperation, "{}: expected labels below {}, got {}", label_file.string(),
+                    classes.size(), *wrong);
   }
   return data;
 }

@@ -77,7 +77,9 @@ const Glyph* glyph_of(char c) {
 }  // namespace
 
 Image::Image(int width, int height, Colour background)
-    : width_(width), height_(height), pixels_(static_cast<size_t>(width) * static_cast<size_t>(height), background) {}
+    : width_(width),
+      height_(height),
+      pixels_(static_cast<size_t>(width) * static_cast<size_t>(height), background) {}
 
 void Image::set(int x, int y, Colour colour) {
   if (x >= 0 && x < width_ && y >= 0 && y < height_) pixels_[index(x, y)] = colour;
@@ -98,7 +100,8 @@ void Image::draw_text(int x, int y, std::string_view text, Colour colour) {
     if (const Glyph* glyph = glyph_of(c)) {
       for (int row = 0; row < 7; ++row) {
         for (int column = 0; column < 5; ++column) {
-          if (glyph->rows[static_cast<size_t>(row)] >> (4 - column) & 1) set(x + column, y + row, colour);
+          if (glyph->rows[static_cast<size_t>(row)] >> (4 - column) & 1)
+            set(x + column, y + row, colour);
         }
       }
     }
@@ -106,7 +109,8 @@ void Image::draw_text(int x, int y, std::string_view text, Colour colour) {
   }
 }
 
-Image contact_sheet(std::string_view title, std::span<const SheetEntry> entries, int width, int columns, int scale) {
+Image contact_sheet(std::string_view title, std::span<const SheetEntry> entries, int width,
+                    int columns, int scale) {
   constexpr int kGap = 8, kLine = Image::kTextHeight + 3;
   constexpr Colour kPaper{24, 24, 27}, kText{212, 212, 216}, kWarning{248, 113, 113};
   int count = static_cast<int>(entries.size());
@@ -137,10 +141,12 @@ void write_png(const std::filesystem::path& path, const Image& image) {
   png_alloc_size_t bytes = 0;
   std::string encoded;
   // The first call only asks for the size.
-  bool done = png_image_write_to_memory(&header, nullptr, &bytes, 0, image.pixels().data(), 0, nullptr) != 0;
+  bool done = png_image_write_to_memory(&header, nullptr, &bytes, 0, image.pixels().data(), 0,
+                                        nullptr) != 0;
   if (done) {
     encoded.resize(bytes);
-    done = png_image_write_to_memory(&header, encoded.data(), &bytes, 0, image.pixels().data(), 0, nullptr) != 0;
+    done = png_image_write_to_memory(&header, encoded.data(), &bytes, 0, image.pixels().data(), 0,
+                                     nullptr) != 0;
   }
   if (!done) fail<FileError>("write_png", "{}: encoding failed: {}", path.string(), header.message);
   encoded.resize(bytes);

@@ -25,7 +25,8 @@ class Image {
   void set(int x, int y, Colour colour);
   /// Draws grey values, `scale` times as large.
   void draw_grey(int x, int y, std::span<const uint8_t> values, int width, int scale);
-  /// Writes in capitals, 5 x 7 pixels each with one between them; characters it lacks are left blank.
+  /// Writes in capitals, 5 x 7 pixels each with one between them; characters it lacks are left
+  /// blank.
   void draw_text(int x, int y, std::string_view text, Colour colour);
   /// The pixels that draw_text needs for so many characters.
   static int text_width(size_t characters) { return static_cast<int>(characters) * 6 - 1; }
@@ -34,7 +35,9 @@ class Image {
   const std::vector<Colour>& pixels() const { return pixels_; }
 
  private:
-  size_t index(int x, int y) const { return static_cast<size_t>(y) * static_cast<size_t>(width_) + static_cast<size_t>(x); }
+  size_t index(int x, int y) const {
+    return static_cast<size_t>(y) * static_cast<size_t>(width_) + static_cast<size_t>(x);
+  }
   int width_, height_;
   std::vector<Colour> pixels_;
 };
@@ -46,8 +49,10 @@ struct SheetEntry {
   std::string second;         ///< in red
 };
 
-/// Pictures of `width` columns side by side in rows of `columns`, under a title. Texts too long for a cell are cut.
-Image contact_sheet(std::string_view title, std::span<const SheetEntry> entries, int width, int columns, int scale = 3);
+/// Pictures of `width` columns side by side in rows of `columns`, under a title. Texts too long for
+/// a cell are cut.
+Image contact_sheet(std::string_view title, std::span<const SheetEntry> entries, int width,
+                    int columns, int scale = 3);
 
 /// Writes a PNG file, atomically. FileError, saying what to do, when that fails.
 void write_png(const std::filesystem::path& path, const Image& image);

@@ -19,7 +19,8 @@ int terminal_columns(std::FILE* out) {
 
 std::string clock_time(double seconds) {
   auto s = static_cast<int64_t>(seconds + 0.5);
-  return s < 3600 ? fmt::format("{}:{:02}", s / 60, s % 60) : fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+  return s < 3600 ? fmt::format("{}:{:02}", s / 60, s % 60)
+                  : fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
 }
 
 /// ▏ to █: how much of a character is full.
@@ -52,8 +53,12 @@ void Progress::start_at(int64_t done) {
   start_ = Clock::now();
 }
 
-double Progress::seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
-double Progress::speed() const { return static_cast<double>(done_ - first_) / std::max(seconds(), 1e-9); }
+double Progress::seconds() const {
+  return std::chrono::duration<double>(Clock::now() - start_).count();
+}
+double Progress::speed() const {
+  return static_cast<double>(done_ - first_) / std::max(seconds(), 1e-9);
+}
 
 void Progress::update(int64_t done, std::string_view note) {
   done_ = done;
@@ -70,7 +75,8 @@ void Progress::update(int64_t done, std::string_view note) {
   int tenths = static_cast<int>(done * 10 / total_);
   if (tenths <= tenths_) return;
   tenths_ = tenths;
-  fmt::print(out_, "{}  {:3}%  {:.0f} {}/s  {}\n", title_, done * 100 / total_, speed(), unit_, note);
+  fmt::print(out_, "{}  {:3}%  {:.0f} {}/s  {}\n", title_, done * 100 / total_, speed(), unit_,
+             note);
   std::fflush(out_);
 }
 
@@ -78,10 +84,13 @@ std::string Progress::line(std::string_view note, int columns) const {
   double fraction = static_cast<double>(done_) / static_cast<double>(total_);
   double rate = speed();
   double left = rate > 0 ? static_cast<double>(total_ - done_) / rate : 0;
-  std::string tail = fmt::format(" {:3.0f}%  {:.0f} {}/s  {}  {}", fraction * 100, rate, unit_,
-                                 done_ < total_ ? clock_time(left) + " left" : "in " + clock_time(seconds()), note);
+  std::string tail = fmt::format(
+      " {:3.0f}%  {:.0f} {}/s  {}  {}", fraction * 100, rate, unit_,
+      done_ < total_ ? clock_time(left) + " left" : "in " + clock_time(seconds()), note);
   int room = columns - 1 - static_cast<int>(display_width(title_) + display_width(tail)) - 3;
-  if (room < 4) return fmt::format("{}{}", title_, tail).substr(0, static_cast<size_t>(std::max(columns - 1, 1)));
+  if (room < 4)
+    return fmt::format("{}{}", title_, tail)
+        .substr(0, static_cast<size_t>(std::max(columns - 1, 1)));
   return fmt::format("{} │{}│{}", title_, bar(fraction, std::min(room, 40)), tail);
 }
 

@@ -8,7 +8,8 @@
 
 namespace farro::io {
 
-/// Shows how far a job is: on a terminal a bar that is drawn over and over, elsewhere a plain line at each tenth.
+/// Shows how far a job is: on a terminal a bar that is drawn over and over, elsewhere a plain line
+/// at each tenth.
 class Progress {
  public:
   /// `title` stands before the bar, `unit` behind the speed ("images").

@@ -1,12 +1,13 @@
 #pragma once
 
-/// Tensors in files, in the safetensors format (8 bytes of length, a header in JSON, the elements one after the other).
+/// Tensors in files, in the safetensors format (8 bytes of length, a header in JSON, the elements
+/// one after the other).
 ///
 ///     io::save_safetensors(net.state_dict(), "net.safetensors", {{"made_by", "me"}});
 ///     io::TensorMap state = io::load("net.safetensors");
 ///
-/// Files may come from anywhere: whatever is wrong with one is a FileError that names it, thrown before memory beyond
-/// the file's own size is asked for.
+/// Files may come from anywhere: whatever is wrong with one is a FileError that names it, thrown
+/// before memory beyond the file's own size is asked for.
 
 #include <cstddef>
 #include <filesystem>
@@ -24,21 +25,24 @@ void save_safetensors(std::span<const TensorMap::Entry> entries, const std::file
                       const Metadata& metadata);
 }
 
-/// Anything that gives pairs of a name and a tensor: a TensorMap, a vector of pairs, a std::map, a state dictionary.
+/// Anything that gives pairs of a name and a tensor: a TensorMap, a vector of pairs, a std::map, a
+/// state dictionary.
 template <class R>
-concept NamedTensors = std::ranges::input_range<R> && requires(std::ranges::range_reference_t<R> entry) {
+concept NamedTensors = std::ranges::input_range<R> &&
+    requires(std::ranges::range_reference_t<R> entry) {
   { entry.first } -> std::convertible_to<std::string>;
   { entry.second } -> std::convertible_to<Tensor>;
 };
 
-/// Writes the tensors in their order, atomically: the file appears, or replaces an older one, when it is complete.
-/// Tensors of any layout and device are written row by row. Throws ValueError for an undefined tensor, a name twice or
-/// not in UTF-8; FileError, saying what to do, when the file can't be written. What a state dictionary knows of its
-/// classes' versions goes along as metadata.
+/// Writes the tensors in their order, atomically: the file appears, or replaces an older one, when
+/// it is complete. Tensors of any layout and device are written row by row. Throws ValueError for
+/// an undefined tensor, a name twice or not in UTF-8; FileError, saying what to do, when the file
+/// can't be written. What a state dictionary knows of its classes' versions goes along as metadata.
 template <NamedTensors R>
 void save_safetensors(const R& tensors, const std::filesystem::path& path, Metadata metadata = {}) {
   std::vector<TensorMap::Entry> entries;
-  if constexpr (requires { metadata.merge(tensors.metadata()); }) metadata.merge(tensors.metadata());
+  if constexpr (requires { metadata.merge(tensors.metadata()); })
+    metadata.merge(tensors.metadata());
   for (const auto& [name, tensor] : tensors) entries.emplace_back(name, tensor);
   detail::save_safetensors(entries, path, metadata);
 }

@@ -11,16 +11,17 @@
 namespace farro::io {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, DType>, kDTypeCount> kTypeNames = {{{"F32", kFloat32},
-                                                                                    {"F64", kFloat64},
-                                                                                    {"BF16", kBFloat16},
-                                                                                    {"F16", kFloat16},
-                                                                                    {"I64", kInt64},
-                                                                                    {"I32", kInt32},
-                                                                                    {"I16", kInt16},
-                                                                                    {"I8", kInt8},
-                                                                                    {"U8", kUInt8},
-                                                                                    {"BOOL", kBool}}};
+constexpr std::array<std::pair<std::string_view, DType>, kDTypeCount> kTypeNames = {
+    {{"F32", kFloat32},
+     {"F64", kFloat64},
+     {"BF16", kBFloat16},
+     {"F16", kFloat16},
+     {"I64", kInt64},
+     {"I32", kInt32},
+     {"I16", kInt16},
+     {"I8", kInt8},
+     {"U8", kUInt8},
+     {"BOOL", kBool}}};
 
 std::string_view type_name(DType dtype) {
   for (const auto& [name, type] : kTypeNames) {
@@ -29,8 +30,8 @@ std::string_view type_name(DType dtype) {
   return {};
 }
 
-/// The bytes of an entry; nothing when they, or a stride, do not fit 63 bits. Sizes of 0 count as 1 until the end, so
-/// that strides fit too.
+/// The bytes of an entry; nothing when they, or a stride, do not fit 63 bits. Sizes of 0 count as 1
+/// until the end, so that strides fit too.
 std::optional<uint64_t> bytes_of(const SafetensorsEntry& entry) {
   unsigned __int128 product = size_of(entry.dtype);
   bool empty = false;
@@ -42,10 +43,12 @@ std::optional<uint64_t> bytes_of(const SafetensorsEntry& entry) {
   return empty ? 0 : static_cast<uint64_t>(product);
 }
 
-/// Takes the header's JSON event by event, so that hostile text can neither nest deeply nor hide a key twice.
+/// Takes the header's JSON event by event, so that hostile text can neither nest deeply nor hide a
+/// key twice.
 class HeaderReader {
  public:
-  HeaderReader(uint64_t data_bytes, const std::string& source) : data_bytes_(data_bytes), source_(source) {}
+  HeaderReader(uint64_t data_bytes, const std::string& source)
+      : data_bytes_(data_bytes), source_(source) {}
 
   SafetensorsHeader finish();
 
@@ -72,7 +75,8 @@ class HeaderReader {
 
   template <class... Args>
   [[noreturn]] void bad(fmt::format_string<Args...> text, Args&&... args) const {
-    fail<FileError>("load_safetensors", "{}: {}", source_, fmt::format(text, std::forward<Args>(args)...));
+    fail<FileError>("load_safetensors", "{}: {}", source_,
+                    fmt::format(text, std::forward<Args>(args)...));
   }
   [[noreturn]] bool wrong(std::string_view got) const;
   SafetensorsEntry& entry() { return header_.entries.back(); }
@@ -102,19 +106,24 @@ bool HeaderReader::wrong(std::string_view got) const {
       bad("expected a string for {} in __metadata__, got {}", shown_name(key_), got);
     case Where::Info:
       bad("expected {} of {}, got {}",
-          field_ == kType ? "a string as dtype" : field_ == kShape ? "an array as shape" : "an array as data_offsets",
+          field_ == kType    ? "a string as dtype"
+          : field_ == kShape ? "an array as shape"
+                             : "an array as data_offsets",
           shown_name(header_.entries.back().name), got);
     case Where::Shape:
-      bad("expected sizes from 0 to 2^63 - 1 in the shape of {}, got {}", shown_name(header_.entries.back().name), got);
+      bad("expected sizes from 0 to 2^63 - 1 in the shape of {}, got {}",
+          shown_name(header_.entries.back().name), got);
     case Where::Offsets:
-      bad("expected two integers as data_offsets of {}, got {}", shown_name(header_.entries.back().name), got);
+      bad("expected two integers as data_offsets of {}, got {}",
+          shown_name(header_.entries.back().name), got);
   }
   bad("expected a header, got {}", got);
 }
 
 bool HeaderReader::number_unsigned(uint64_t value) {
   if (where_ == Where::Shape) {
-    if (value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) wrong(fmt::format("{}", value));
+    if (value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+      wrong(fmt::format("{}", value));
     if (entry().sizes.size() == kMaxDims) {
       bad("expected at most {} dimensions for {}, got more", kMaxDims, shown_name(entry().name));
     }
@@ -141,8 +150,8 @@ bool HeaderReader::string(std::string& text) {
       return true;
     }
   }
-  bad("expected a dtype of F64, F32, F16, BF16, I64, I32, I16, I8, U8, BOOL for {}, got {}", shown_name(entry().name),
-      shown_name(text));
+  bad("expected a dtype of F64, F32, F16, BF16, I64, I32, I16, I8, U8, BOOL for {}, got {}",
+      shown_name(entry().name), shown_name(text));
 }
 
 bool HeaderReader::start_object(size_t) {
@@ -166,13 +175,19 @@ bool HeaderReader::key(std::string& name) {
   if (where_ == Where::Header) {
     where_ = Where::Value;
   } else if (where_ == Where::Metadata) {
-    if (header_.metadata.contains(name)) bad("expected each name once, got {} twice in __metadata__", shown_name(name));
+    if (header_.metadata.contains(name))
+      bad("expected each name once, got {} twice in __metadata__", shown_name(name));
   } else {
-    field_ = name == "dtype" ? kType : name == "shape" ? kShape : name == "data_offsets" ? kOffsets : kNone;
+    field_ = name == "dtype"          ? kType
+             : name == "shape"        ? kShape
+             : name == "data_offsets" ? kOffsets
+                                      : kNone;
     if (field_ == kNone) {
-      bad("expected dtype, shape and data_offsets for {}, got {}", shown_name(entry().name), shown_name(name));
+      bad("expected dtype, shape and data_offsets for {}, got {}", shown_name(entry().name),
+          shown_name(name));
     }
-    if (fields_ & field_) bad("expected each name once, got {} twice for {}", name, shown_name(entry().name));
+    if (fields_ & field_)
+      bad("expected each name once, got {} twice for {}", name, shown_name(entry().name));
     fields_ |= field_;
   }
   key_ = std::move(name);
@@ -202,17 +217,21 @@ void HeaderReader::check_entry() {
   const SafetensorsEntry& e = entry();
   if (fields_ != kAllFields) {
     bad("expected dtype, shape and data_offsets for {}, got no {}", shown_name(e.name),
-        !(fields_ & kType) ? "dtype" : !(fields_ & kShape) ? "shape" : "data_offsets");
+        !(fields_ & kType)    ? "dtype"
+        : !(fields_ & kShape) ? "shape"
+                              : "data_offsets");
   }
   if (e.begin > e.end || e.end > data_bytes_) {
-    bad("expected data_offsets of {} within the {} bytes of data, got [{}, {}]", shown_name(e.name), data_bytes_, e.begin,
-        e.end);
+    bad("expected data_offsets of {} within the {} bytes of data, got [{}, {}]", shown_name(e.name),
+        data_bytes_, e.begin, e.end);
   }
   std::optional<uint64_t> bytes = bytes_of(e);
-  if (!bytes) bad("expected a size below 2^63 bytes for {}, got shape {}", shown_name(e.name), to_string(e.sizes));
+  if (!bytes)
+    bad("expected a size below 2^63 bytes for {}, got shape {}", shown_name(e.name),
+        to_string(e.sizes));
   if (*bytes != e.end - e.begin) {
-    bad("expected {} bytes for {} ({} of shape {}), got {}", *bytes, shown_name(e.name), type_name(e.dtype),
-        to_string(e.sizes), e.end - e.begin);
+    bad("expected {} bytes for {} ({} of shape {}), got {}", *bytes, shown_name(e.name),
+        type_name(e.dtype), to_string(e.sizes), e.end - e.begin);
   }
 }
 
@@ -251,11 +270,12 @@ SafetensorsHeader HeaderReader::finish() {
 
 }  // namespace
 
-SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_bytes, const std::string& source) {
+SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t data_bytes,
+                                           const std::string& source) {
   HeaderReader reader(data_bytes, source);
   if (!json.starts_with('{')) {
-    fail<FileError>("load_safetensors", "{}: expected a header that begins with '{{', got {}", source,
-                    shown_name(json.substr(0, 8)));
+    fail<FileError>("load_safetensors", "{}: expected a header that begins with '{{', got {}",
+                    source, shown_name(json.substr(0, 8)));
   }
   nlohmann::json::sax_parse(json.begin(), json.end(), &reader);
   return reader.finish();
@@ -266,13 +286,15 @@ std::string format_safetensors_header(const SafetensorsHeader& header) {
     try {
       return nlohmann::json(text).dump();
     } catch (const nlohmann::json::exception&) {
-      fail<ValueError>("save_safetensors", "expected names and metadata in UTF-8, got {}", shown_name(text));
+      fail<ValueError>("save_safetensors", "expected names and metadata in UTF-8, got {}",
+                       shown_name(text));
     }
   };
   std::string json = "{";
   if (!header.metadata.empty()) {
     json += "\"__metadata__\":{";
-    for (const auto& [name, text] : header.metadata) json += escape(name) + ":" + escape(text) + ",";
+    for (const auto& [name, text] : header.metadata)
+      json += escape(name) + ":" + escape(text) + ",";
     json.back() = '}';
     json += ",";
   }

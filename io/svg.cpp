@@ -14,7 +14,8 @@ namespace {
 constexpr int kLeft = 64, kRight = 24, kTop = 56, kBottom = 52;
 constexpr int kColours = 6;
 
-/// Okabe and Ito's colours, which most colour-blind readers can tell apart, made lighter on dark displays.
+/// Okabe and Ito's colours, which most colour-blind readers can tell apart, made lighter on dark
+/// displays.
 constexpr const char* kStyle = R"(<style>
   svg { --paper: #ffffff; --ink: #27272a; --faint: #e4e4e7; --c0: #0072b2; --c1: #d55e00; --c2: #009e73; --c3: #a8518a; --c4: #b8860b; --c5: #56788f; }
   @media (prefers-color-scheme: dark) {
@@ -28,17 +29,27 @@ constexpr const char* kStyle = R"(<style>
   .line { fill: none; stroke-width: 1.6; stroke-linejoin: round; }
 </style>
 )";
-constexpr const char* kPlain[kColours] = {"#0072b2", "#d55e00", "#009e73", "#a8518a", "#b8860b", "#56788f"};
+constexpr const char* kPlain[kColours] = {"#0072b2", "#d55e00", "#009e73",
+                                          "#a8518a", "#b8860b", "#56788f"};
 
 std::string escaped(const std::string& text) {
   std::string out;
   for (char c : text) {
     switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      default:
+        out += c;
     }
   }
   return out;
@@ -66,7 +77,11 @@ struct Range {
 class Panel {
  public:
   Panel(const Chart& chart, int index, int top, int width, int height)
-      : chart_(chart), clip_(fmt::format("clip{}", index)), top_(top), width_(width), height_(height) {
+      : chart_(chart),
+        clip_(fmt::format("clip{}", index)),
+        top_(top),
+        width_(width),
+        height_(height) {
     for (double x : chart.x_covers) x_.add(x);
     for (const Series& s : chart.series) {
       for (double x : s.x) x_.add(x);
@@ -81,12 +96,15 @@ class Panel {
   }
 
   void draw(std::string& out) const {
-    out += fmt::format("<text class=\"title\" x=\"{}\" y=\"{}\">{}</text>\n", kLeft, top_ + 22, escaped(chart_.title));
+    out += fmt::format("<text class=\"title\" x=\"{}\" y=\"{}\">{}</text>\n", kLeft, top_ + 22,
+                       escaped(chart_.title));
     draw_axes(out);
-    out += fmt::format("<clipPath id=\"{}\"><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath>\n", clip_,
-                       left() - 4, top() - 4, right() - left() + 8, bottom() - top() + 8);
+    out += fmt::format(
+        "<clipPath id=\"{}\"><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath>\n",
+        clip_, left() - 4, top() - 4, right() - left() + 8, bottom() - top() + 8);
     out += fmt::format("<g clip-path=\"url(#{})\">\n", clip_);
-    for (size_t i = 0; i < chart_.series.size(); ++i) draw_series(out, chart_.series[i], i % kColours);
+    for (size_t i = 0; i < chart_.series.size(); ++i)
+      draw_series(out, chart_.series[i], i % kColours);
     out += "</g>\n";
     draw_legend(out);
   }
@@ -97,7 +115,9 @@ class Panel {
   double top() const { return top_ + kTop; }
   double bottom() const { return top_ + height_ - kBottom; }
   double px(double x) const { return left() + (x - x_.lo) / (x_.hi - x_.lo) * (right() - left()); }
-  double py(double y) const { return bottom() - (y - y_.lo) / (y_.hi - y_.lo) * (bottom() - top()); }
+  double py(double y) const {
+    return bottom() - (y - y_.lo) / (y_.hi - y_.lo) * (bottom() - top());
+  }
   static std::string stroke(size_t colour) {
     return fmt::format("stroke=\"{0}\" style=\"stroke: var(--c{1}, {0})\"", kPlain[colour], colour);
   }
@@ -116,11 +136,13 @@ class Panel {
           "<text x=\"{0:.1f}\" y=\"{3:.1f}\" text-anchor=\"middle\">{4:.6g}</text>\n",
           px(x), bottom(), bottom() + 5, bottom() + 19, x);
     }
-    out += fmt::format("<path class=\"axis\" d=\"M{:.1f} {:.1f}V{:.1f}H{:.1f}\"/>\n", left(), top(), bottom(), right());
-    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n", (left() + right()) / 2,
-                       bottom() + 38, escaped(chart_.x_label));
-    out += fmt::format("<text transform=\"translate(16 {:.1f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
-                       (top() + bottom()) / 2, escaped(chart_.y_label));
+    out += fmt::format("<path class=\"axis\" d=\"M{:.1f} {:.1f}V{:.1f}H{:.1f}\"/>\n", left(), top(),
+                       bottom(), right());
+    out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
+                       (left() + right()) / 2, bottom() + 38, escaped(chart_.x_label));
+    out += fmt::format(
+        "<text transform=\"translate(16 {:.1f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
+        (top() + bottom()) / 2, escaped(chart_.y_label));
   }
 
   void draw_series(std::string& out, const Series& s, size_t colour) const {
@@ -129,15 +151,18 @@ class Panel {
     size_t n = std::min(s.x.size(), s.y.size());
     for (size_t i = 0; i < n; ++i) {
       bool finite = std::isfinite(s.x[i]) && std::isfinite(s.y[i]);
-      if (finite) path += fmt::format("{}{:.1f} {:.1f}", pen_down ? 'L' : 'M', px(s.x[i]), py(s.y[i]));
+      if (finite)
+        path += fmt::format("{}{:.1f} {:.1f}", pen_down ? 'L' : 'M', px(s.x[i]), py(s.y[i]));
       pen_down = finite;
     }
-    if (!path.empty()) out += fmt::format("<path class=\"line\" {} d=\"{}\"/>\n", stroke(colour), path);
+    if (!path.empty())
+      out += fmt::format("<path class=\"line\" {} d=\"{}\"/>\n", stroke(colour), path);
     if (!s.markers) return;
     for (size_t i = 0; i < n; ++i) {
       if (!std::isfinite(s.x[i]) || !std::isfinite(s.y[i])) continue;
       out += fmt::format(
-          "<circle cx=\"{0:.1f}\" cy=\"{1:.1f}\" r=\"3\" fill=\"{2}\" style=\"fill: var(--c{3}, {2})\">"
+          "<circle cx=\"{0:.1f}\" cy=\"{1:.1f}\" r=\"3\" fill=\"{2}\" style=\"fill: var(--c{3}, "
+          "{2})\">"
           "<title>{4}: {5:.6g}</title></circle>\n",
           px(s.x[i]), py(s.y[i]), kPlain[colour], colour, escaped(s.name), s.y[i]);
     }
@@ -183,8 +208,9 @@ std::vector<double> round_ticks(double lo, double hi, int wanted) {
 std::string line_charts(const std::vector<Chart>& charts, int width, int height_of_each) {
   int height = height_of_each * static_cast<int>(charts.size());
   std::string out = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" role=\"img\">\n", width,
-      height);
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" "
+      "height=\"{1}\" role=\"img\">\n",
+      width, height);
   out += kStyle;
   out += "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n";
   int index = 0;

@@ -20,8 +20,10 @@ struct Chart {
   std::vector<double> x_covers{};  ///< values that the horizontal axis covers besides the points
 };
 
-/// Charts below each other as an SVG drawing that follows the reader's choice of a light or dark display.
-std::string line_charts(const std::vector<Chart>& charts, int width = 720, int height_of_each = 300);
+/// Charts below each other as an SVG drawing that follows the reader's choice of a light or dark
+/// display.
+std::string line_charts(const std::vector<Chart>& charts, int width = 720,
+                        int height_of_each = 300);
 /// Writes the drawing, atomically. FileError, saying what to do, when that fails.
 void write_line_charts(const std::filesystem::path& path, const std::vector<Chart>& charts);
 

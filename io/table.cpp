@@ -7,12 +7,14 @@
 namespace farro::io {
 
 size_t display_width(const std::string& text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
 void Table::add_row(std::vector<std::string> cells) {
   size_t columns = rows_.front().size();
-  if (cells.size() > columns) fail<ValueError>("Table", "expected at most {} cells, got {}", columns, cells.size());
+  if (cells.size() > columns)
+    fail<ValueError>("Table", "expected at most {} cells, got {}", columns, cells.size());
   cells.resize(columns);
   rows_.push_back(std::move(cells));
 }

@@ -13,15 +13,16 @@ namespace farro::io {
 /// Text that a file carries beside its tensors.
 using Metadata = std::map<std::string, std::string, std::less<>>;
 
-/// Named tensors in the order in which they were added, with metadata: what a file of tensors holds.
+/// Named tensors in the order in which they were added, with metadata: what a file of tensors
+/// holds.
 class TensorMap {
  public:
   using Entry = std::pair<std::string, Tensor>;
   TensorMap() = default;
   TensorMap(std::initializer_list<Entry> entries) : entries_(entries) {}
 
-  /// Appends an entry, or replaces the tensor of one that has this name. Looks the name up in a straight line; `append`
-  /// does not look.
+  /// Appends an entry, or replaces the tensor of one that has this name. Looks the name up in a
+  /// straight line; `append` does not look.
   void set(std::string_view name, Tensor tensor);
   void append(std::string name, Tensor tensor) {
     entries_.emplace_back(std::move(name), std::move(tensor));

@@ -1,6 +1,7 @@
 #pragma once
 
-/// FARRO_MEMBERS and what it writes: the typed call, and the functions that a module's reflection gives.
+/// FARRO_MEMBERS and what it writes: the typed call, and the functions that a module's reflection
+/// gives.
 
 #include <boost/hana/concat.hpp>
 
@@ -54,7 +55,8 @@ void visit_member(const MemberVisitor& visit, std::string_view name, T& member) 
 
 template <class M>
 void visit_declared(M& module, const MemberVisitor& visit) {
-  for_each_field(module, [&](std::string_view name, auto& member) { visit_member(visit, name, member); });
+  for_each_field(module,
+                 [&](std::string_view name, auto& member) { visit_member(visit, name, member); });
 }
 
 template <class M>
@@ -66,7 +68,8 @@ std::shared_ptr<Module> copy(const M& module) {
   }
 }
 
-/// The name of a class derived from another module class: as it is written, unless objects know better.
+/// The name of a class derived from another module class: as it is written, unless objects know
+/// better.
 template <class M>
 std::string_view derived_class_name([[maybe_unused]] const M& module, std::string_view written) {
   if constexpr (requires { module.current_class_name(written); }) {
@@ -76,7 +79,8 @@ std::string_view derived_class_name([[maybe_unused]] const M& module, std::strin
   }
 }
 
-/// The name of a class with members of its own. Instances of one template may have names that are not the template's.
+/// The name of a class with members of its own. Instances of one template may have names that are
+/// not the template's.
 template <class M>
 std::string_view class_name(const M& module, std::string_view written) {
   if constexpr (requires { module.current_class_name(written); }) {
@@ -99,8 +103,8 @@ struct Declared {
 
 // Calls.
 
-/// What the arguments of a call are kept as while hooks look at them: the types that forward takes, as far as they were
-/// given, or their own where forward is a template or overloaded.
+/// What the arguments of a call are kept as while hooks look at them: the types that forward takes,
+/// as far as they were given, or their own where forward is a template or overloaded.
 template <class M, class... A>
 struct KeptArguments {
   using type = std::tuple<std::remove_cvref_t<A>...>;
@@ -115,11 +119,11 @@ struct KeptArguments<M, A...> {
 template <class Tuple>
 inline constexpr bool kEndsInOptions = false;
 template <class... T>
-  requires(sizeof...(T) > 0)
-inline constexpr bool kEndsInOptions<std::tuple<T...>> =
+requires(sizeof...(T) > 0) inline constexpr bool kEndsInOptions<std::tuple<T...>> =
     Reflected<std::tuple_element_t<sizeof...(T) - 1, std::tuple<T...>>>;
 
-/// How many arguments are positional: all but a reflected struct at the end, whose fields are the named ones.
+/// How many arguments are positional: all but a reflected struct at the end, whose fields are the
+/// named ones.
 template <class Tuple>
 inline constexpr size_t kPositional = std::tuple_size_v<Tuple> - (kEndsInOptions<Tuple> ? 1 : 0);
 
@@ -128,8 +132,10 @@ std::pair<Args, Kwargs> to_values(const Tuple& arguments) {
   std::pair<Args, Kwargs> values;
   [&]<size_t... I>(std::index_sequence<I...>) {
     (values.first.push_back(hooks::to_value(std::get<I>(arguments))), ...);
-  }(std::make_index_sequence<kPositional<Tuple>>{});
-  if constexpr (kEndsInOptions<Tuple>) values.second = hooks::fields_to_map(std::get<kPositional<Tuple>>(arguments));
+  }
+  (std::make_index_sequence<kPositional<Tuple>>{});
+  if constexpr (kEndsInOptions<Tuple>)
+    values.second = hooks::fields_to_map(std::get<kPositional<Tuple>>(arguments));
   return values;
 }
 
@@ -155,11 +161,14 @@ Value forward_values(M& module, const Args& args, const Kwargs& kwargs) {
     if constexpr (kEndsInOptions<Tuple>) {
       std::tuple_element_t<n, Tuple> options{};
       hooks::set_fields(options, kwargs);
-      return forward_to_value(module, hooks::from_value<std::tuple_element_t<I, Tuple>>(args[I])..., options);
+      return forward_to_value(module, hooks::from_value<std::tuple_element_t<I, Tuple>>(args[I])...,
+                              options);
     } else {
-      return forward_to_value(module, hooks::from_value<std::tuple_element_t<I, Tuple>>(args[I])...);
+      return forward_to_value(module,
+                              hooks::from_value<std::tuple_element_t<I, Tuple>>(args[I])...);
     }
-  }(std::make_index_sequence<n>{});
+  }
+  (std::make_index_sequence<n>{});
 }
 
 /// The result of calling M's forward with these, as the call operator returns it.
@@ -170,10 +179,11 @@ template <class M, class... A>
 FARRO_NOINLINE CallResult<M, A...> call_hooked(M& module, A&&... arguments) {
   using Tuple = typename KeptArguments<M, A...>::type;
   auto [args, kwargs] = to_values(Tuple(std::forward<A>(arguments)...));
-  Value result = module.call_with_hooks(std::move(args), std::move(kwargs), [&](const Args& a, const Kwargs& k) {
-    return forward_values<Tuple>(module, a, k);
-  });
-  if constexpr (!std::is_void_v<CallResult<M, A...>>) return hooks::from_value<CallResult<M, A...>>(result);
+  Value result = module.call_with_hooks(
+      std::move(args), std::move(kwargs),
+      [&](const Args& a, const Kwargs& k) { return forward_values<Tuple>(module, a, k); });
+  if constexpr (!std::is_void_v<CallResult<M, A...>>)
+    return hooks::from_value<CallResult<M, A...>>(result);
 }
 
 /// True if the call left out the options that M's forward ends with.
@@ -203,18 +213,24 @@ template <class M, class Tuple>
 struct TakesTuple;
 template <class M, class... T>
 struct TakesTuple<M, std::tuple<T...>> {
-  static constexpr bool value = requires(M& module, T&... arguments) { module.forward(arguments...); };
+  static constexpr bool value = requires(M & module, T&... arguments) {
+    module.forward(arguments...);
+  };
 };
 
-/// Calls with values the forward that takes as many as there are, trying fewer where arguments have defaults.
+/// Calls with values the forward that takes as many as there are, trying fewer where arguments have
+/// defaults.
 template <class M, size_t N>
 Value call_values(M& module, const Args& args, const Kwargs& kwargs) {
-  using Tuple = decltype([]<size_t... I>(std::index_sequence<I...>) -> std::tuple<ForwardArgument<M, I>...> {
-    throw 0;
-  }(std::make_index_sequence<N>{}));
+  using Tuple =
+      decltype([]<size_t... I>(std::index_sequence<I...>)->std::tuple<ForwardArgument<M, I>...> {
+        throw 0;
+      }(std::make_index_sequence<N>{}));
   if constexpr (TakesTuple<M, Tuple>::value) {
     if (args.size() == kPositional<Tuple> && (kEndsInOptions<Tuple> || kwargs.empty())) {
-      auto forward = [&](const Args& a, const Kwargs& k) { return forward_values<Tuple>(module, a, k); };
+      auto forward = [&](const Args& a, const Kwargs& k) {
+        return forward_values<Tuple>(module, a, k);
+      };
       if (!module.may_have_hooks() || !module.has_call_hooks()) return forward(args, kwargs);
       Kwargs named = kwargs;
       if constexpr (kEndsInOptions<Tuple>) {
@@ -235,23 +251,26 @@ Value call_values(M& module, const Args& args, const Kwargs& kwargs) {
 template <class R, class M, class... A>
 M declaring_class(R (M::*)(A...));
 
-/// A class that says itself how it is called with values, beside its forward: forward_values(args, kwargs) and
-/// current_forward_traits(). A class derived from it that has another forward does not.
+/// A class that says itself how it is called with values, beside its forward: forward_values(args,
+/// kwargs) and current_forward_traits(). A class derived from it that has another forward does not.
 template <class M>
 concept ForwardsValues = PlainForward<M> && requires {
-  requires std::same_as<decltype(declaring_class(&M::forward)), decltype(declaring_class(&M::forward_values))>;
+  requires std::same_as<decltype(declaring_class(&M::forward)),
+                        decltype(declaring_class(&M::forward_values))>;
 };
 
 template <class M>
 Value call_erased(M& module, const Args& args, const Kwargs& kwargs) {
   if constexpr (ForwardsValues<M>) {
-    if (!module.may_have_hooks() || !module.has_call_hooks()) return module.forward_values(args, kwargs);
-    return module.call_with_hooks(args, kwargs,
-                                  [&](const Args& a, const Kwargs& k) { return module.forward_values(a, k); });
+    if (!module.may_have_hooks() || !module.has_call_hooks())
+      return module.forward_values(args, kwargs);
+    return module.call_with_hooks(
+        args, kwargs, [&](const Args& a, const Kwargs& k) { return module.forward_values(a, k); });
   } else if constexpr (PlainForward<M>) {
     return call_values<M, std::tuple_size_v<ForwardArguments<M>>>(module, args, kwargs);
   } else if constexpr (requires(const Tensor& x) { module.forward(x); }) {
-    if (args.size() != 1 || !kwargs.empty()) wrong_arguments(module.class_name(), args.size(), kwargs.size());
+    if (args.size() != 1 || !kwargs.empty())
+      wrong_arguments(module.class_name(), args.size(), kwargs.size());
     return hooks::to_value(call(module, args.tensor(0)));
   } else {
     return module.Module::call(args, kwargs);
@@ -274,7 +293,9 @@ ForwardTraits forward_traits([[maybe_unused]] M& module) {
 
 template <class M>
 Tensor call_tensor(M& module, const Tensor& x) {
-  if constexpr (requires { { module.forward(x) } -> std::convertible_to<Tensor>; }) {
+  if constexpr (requires {
+                  { module.forward(x) } -> std::convertible_to<Tensor>;
+                }) {
     return call(module, x);
   } else {
     return module.call({x}).tensor();
@@ -283,52 +304,61 @@ Tensor call_tensor(M& module, const Tensor& x) {
 
 }  // namespace farro::nn::detail
 
-/// Inside a module at namespace scope, after its members: FARRO_MEMBERS(Net, conv, fc, scale). Members that hold
-/// parameters, buffers, modules or tensors are named; other data is not. A module without such members names itself only.
-#define FARRO_MEMBERS(Class, ...)                                                                          \
-  FARRO_FIELDS(Class __VA_OPT__(, ) __VA_ARGS__)                                                           \
-  std::string_view class_name() const override { return ::farro::nn::detail::class_name(*this, #Class); } \
+/// Inside a module at namespace scope, after its members: FARRO_MEMBERS(Net, conv, fc, scale).
+/// Members that hold parameters, buffers, modules or tensors are named; other data is not. A module
+/// without such members names itself only.
+#define FARRO_MEMBERS(Class, ...)                          \
+  FARRO_FIELDS(Class __VA_OPT__(, ) __VA_ARGS__)           \
+  std::string_view class_name() const override {           \
+    return ::farro::nn::detail::class_name(*this, #Class); \
+  }                                                        \
   FARRO_MODULE_FUNCTIONS(Class)
 
 /// The same for a class derived from another module class: its members come after those of Base.
-#define FARRO_DERIVED_MEMBERS(Class, Base, ...)                                                        \
-  struct hana_accessors_impl {                                                                         \
-    static constexpr auto apply() {                                                                    \
-      return ::boost::hana::concat(::boost::hana::accessors<Base>(),                                   \
-                                   ::boost::hana::make_tuple(FARRO_FOR_EACH(FARRO_FIELD, Class, __VA_ARGS__))); \
-    }                                                                                                  \
-  };                                                                                                   \
-  std::string_view class_name() const override {                                                       \
-    return ::farro::nn::detail::derived_class_name(*this, #Class);                                     \
-  }                                                                                                    \
+#define FARRO_DERIVED_MEMBERS(Class, Base, ...)                                        \
+  struct hana_accessors_impl {                                                         \
+    static constexpr auto apply() {                                                    \
+      return ::boost::hana::concat(                                                    \
+          ::boost::hana::accessors<Base>(),                                            \
+          ::boost::hana::make_tuple(FARRO_FOR_EACH(FARRO_FIELD, Class, __VA_ARGS__))); \
+    }                                                                                  \
+  };                                                                                   \
+  std::string_view class_name() const override {                                       \
+    return ::farro::nn::detail::derived_class_name(*this, #Class);                     \
+  }                                                                                    \
   FARRO_MODULE_FUNCTIONS(Class)
 
-#define FARRO_MODULE_FUNCTIONS(Class)                                                                              \
-  [[no_unique_address]] ::farro::nn::detail::Declared<Class> farro_declared_{this};                                \
-  void visit_declared(const ::farro::nn::MemberVisitor& visit) override {                                          \
-    ::farro::nn::detail::visit_declared<Class>(*this, visit);                                                      \
-  }                                                                                                                \
-  std::shared_ptr<::farro::nn::Module> copy() const override { return ::farro::nn::detail::copy<Class>(*this); }   \
-  ::farro::nn::Value call(const ::farro::nn::Args& args, const ::farro::nn::Kwargs& kwargs = {}) override {        \
-    return ::farro::nn::detail::call_erased<Class>(*this, args, kwargs);                                           \
-  }                                                                                                                \
-  ::farro::Tensor call_tensor(const ::farro::Tensor& x) override {                                                 \
-    return ::farro::nn::detail::call_tensor<Class>(*this, x);                                                      \
-  }                                                                                                                \
-  ::farro::nn::ForwardTraits forward_traits() override {                                                           \
-    return ::farro::nn::detail::forward_traits<Class>(*this);                                                      \
-  }                                                                                                                \
-  template <class FarroSelf = Class, class... FarroArgs>                                                           \
-  auto operator()(FarroArgs&&... arguments) {                                                                      \
-    return ::farro::nn::detail::call<FarroSelf>(*this, std::forward<FarroArgs>(arguments)...);                     \
-  }                                                                                                                \
-  template <class FarroSelf = Class, class FarroA, class FarroB = ::farro::nn::detail::ForwardArgument<FarroSelf, 1>> \
-  auto operator()(FarroA&& a, FarroB&& b) {                                                                        \
-    return ::farro::nn::detail::call<FarroSelf>(*this, std::forward<FarroA>(a), std::forward<FarroB>(b));          \
-  }                                                                                                                \
-  template <class FarroSelf = Class, class FarroA, class FarroB,                                                   \
-            class FarroC = ::farro::nn::detail::ForwardArgument<FarroSelf, 2>>                                     \
-  auto operator()(FarroA&& a, FarroB&& b, FarroC&& c) {                                                            \
-    return ::farro::nn::detail::call<FarroSelf>(*this, std::forward<FarroA>(a), std::forward<FarroB>(b),           \
-                                                std::forward<FarroC>(c));                                          \
+#define FARRO_MODULE_FUNCTIONS(Class)                                                              \
+  [[no_unique_address]] ::farro::nn::detail::Declared<Class> farro_declared_{this};                \
+  void visit_declared(const ::farro::nn::MemberVisitor& visit) override {                          \
+    ::farro::nn::detail::visit_declared<Class>(*this, visit);                                      \
+  }                                                                                                \
+  std::shared_ptr<::farro::nn::Module> copy() const override {                                     \
+    return ::farro::nn::detail::copy<Class>(*this);                                                \
+  }                                                                                                \
+  ::farro::nn::Value call(const ::farro::nn::Args& args, const ::farro::nn::Kwargs& kwargs = {})   \
+      override {                                                                                   \
+    return ::farro::nn::detail::call_erased<Class>(*this, args, kwargs);                           \
+  }                                                                                                \
+  ::farro::Tensor call_tensor(const ::farro::Tensor& x) override {                                 \
+    return ::farro::nn::detail::call_tensor<Class>(*this, x);                                      \
+  }                                                                                                \
+  ::farro::nn::ForwardTraits forward_traits() override {                                           \
+    return ::farro::nn::detail::forward_traits<Class>(*this);                                      \
+  }                                                                                                \
+  template <class FarroSelf = Class, class... FarroArgs>                                           \
+  auto operator()(FarroArgs&&... arguments) {                                                      \
+    return ::farro::nn::detail::call<FarroSelf>(*this, std::forward<FarroArgs>(arguments)...);     \
+  }                                                                                                \
+  template <class FarroSelf = Class, class FarroA,                                                 \
+            class FarroB = ::farro::nn::detail::ForwardArgument<FarroSelf, 1>>                     \
+  auto operator()(FarroA&& a, FarroB&& b) {                                                        \
+    return ::farro::nn::detail::call<FarroSelf>(*this, std::forward<FarroA>(a),                    \
+                                                std::forward<FarroB>(b));                          \
+  }                                                                                                \
+  template <class FarroSelf = Class, class FarroA, class FarroB,                                   \
+            class FarroC = ::farro::nn::detail::ForwardArgument<FarroSelf, 2>>                     \
+  auto operator()(FarroA&& a, FarroB&& b, FarroC&& c) {                                            \
+    return ::farro::nn::detail::call<FarroSelf>(*this, std::forward<FarroA>(a),                    \
+                                                std::forward<FarroB>(b), std::forward<FarroC>(c)); \
   }

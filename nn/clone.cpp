@@ -32,7 +32,8 @@ class Cloner {
         }
       } else {
         Tensor& slot = member.tensor();
-        // What was computed of the original's parameters is computed anew of the copy's at its next call.
+        // What was computed of the original's parameters is computed anew of the copy's at its next
+        // call.
         slot = member.is_computed() ? fresh(slot) : tensor(slot, member.name);
       }
     });
@@ -48,8 +49,10 @@ class Cloner {
   Tensor tensor(const Tensor& original, std::string_view name) {
     if (!original.defined()) return {};
     if (original.grad_fn()) {
-      fail<GradError>("clone", "the tensor \"{}\" has a history (grad_fn {}); only leaves can be cloned with a module",
-                      name, original.grad_fn()->name());
+      fail<GradError>(
+          "clone",
+          "the tensor \"{}\" has a history (grad_fn {}); only leaves can be cloned with a module",
+          name, original.grad_fn()->name());
     }
     auto [it, added] = tensors_.try_emplace(original.impl());
     if (added) {
@@ -60,7 +63,8 @@ class Cloner {
   }
 
   static Tensor fresh(const Tensor& original) {
-    if (is_uninitialized(original)) return detail::uninitialized(original.device(), original.dtype());
+    if (is_uninitialized(original))
+      return detail::uninitialized(original.device(), original.dtype());
     NoGrad guard;
     return original.detach().clone();
   }

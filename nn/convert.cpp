@@ -51,7 +51,8 @@ class Conversion {
   }
   Tensor checked(const Tensor& tensor) {
     Tensor converted = f_(tensor);
-    if (!converted.defined()) fail<ValueError>("_apply", "expected the function to return a tensor, got an undefined one");
+    if (!converted.defined())
+      fail<ValueError>("_apply", "expected the function to return a tensor, got an undefined one");
     return converted;
   }
 
@@ -65,7 +66,8 @@ class Conversion {
 
 void check_floating(DType dtype) {
   if (!is_floating_point(dtype)) {
-    fail<TypeError>("to", "expected a floating-point dtype, got {}; type() converts to any", name_of(dtype));
+    fail<TypeError>("to", "expected a floating-point dtype, got {}; type() converts to any",
+                    name_of(dtype));
   }
 }
 
@@ -90,7 +92,8 @@ Module& Module::to(DType dtype) {
 
 Module& Module::to(Device device, DType dtype) {
   check_floating(dtype);
-  return _apply([=](const Tensor& t) { return t.to(device, t.is_floating_point() ? dtype : t.dtype()); });
+  return _apply(
+      [=](const Tensor& t) { return t.to(device, t.is_floating_point() ? dtype : t.dtype()); });
 }
 
 Module& Module::cpu() { return to(Device()); }

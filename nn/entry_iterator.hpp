@@ -6,8 +6,8 @@
 
 namespace farro::nn {
 
-/// Over what a container has under its names, in order, as Reference; `At` is an iterator over pairs
-/// of a name and a value.
+/// Over what a container has under its names, in order, as Reference; `At` is an iterator over
+/// pairs of a name and a value.
 template <class At, class Reference>
 class EntryIterator {
  public:

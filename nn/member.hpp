@@ -20,8 +20,9 @@ struct ChildAccess {
   bool (*set)(void* member, const std::shared_ptr<Module>& module);
 };
 
-/// One member of a module, declared or registered by name, seen without its type. A parameter's place may hold what was
-/// computed of other parameters (see utils/parametrize.hpp): it is a plain tensor then.
+/// One member of a module, declared or registered by name, seen without its type. A parameter's
+/// place may hold what was computed of other parameters (see utils/parametrize.hpp): it is a plain
+/// tensor then.
 class Member {
  public:
   enum class Kind { Parameter, Buffer, Child, Tensor };
@@ -31,8 +32,10 @@ class Member {
         kind(member.defined() && !member.impl()->is_parameter ? Kind::Tensor : Kind::Parameter),
         object_(&member),
         in_parameter_(true) {}
-  Member(std::string_view name, nn::Buffer& member) : name(name), kind(Kind::Buffer), object_(&member) {}
-  Member(std::string_view name, farro::Tensor& member) : name(name), kind(Kind::Tensor), object_(&member) {}
+  Member(std::string_view name, nn::Buffer& member)
+      : name(name), kind(Kind::Buffer), object_(&member) {}
+  Member(std::string_view name, farro::Tensor& member)
+      : name(name), kind(Kind::Tensor), object_(&member) {}
   Member(std::string_view name, void* member, const ChildAccess& access)
       : name(name), kind(Kind::Child), object_(member), access_(&access) {}
 
@@ -46,7 +49,9 @@ class Member {
   }
   Module* child() const { return access_->get(object_); }
   std::shared_ptr<Module> shared_child() const { return access_->share(object_); }
-  bool set_child(const std::shared_ptr<Module>& module) const { return access_->set(object_, module); }
+  bool set_child(const std::shared_ptr<Module>& module) const {
+    return access_->set(object_, module);
+  }
 
   /// A parameter's place that holds a computed tensor.
   bool is_computed() const { return in_parameter_ && kind == Kind::Tensor; }

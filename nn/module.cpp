@@ -40,7 +40,9 @@ Module::~Module() {
 
 std::shared_ptr<Module> Module::copy() const { detail::no_copy(class_name()); }
 
-Value Module::call(const Args&, const Kwargs&) { fail<TypeError>(class_name(), "this module has no forward"); }
+Value Module::call(const Args&, const Kwargs&) {
+  fail<TypeError>(class_name(), "this module has no forward");
+}
 
 void Module::set_extra_state(const Tensor&) {
   fail<TypeError>(class_name(), "get_extra_state gives a state, but set_extra_state is missing");
@@ -98,8 +100,10 @@ Value Module::call_with_hooks(Args args, Kwargs kwargs,
 void Module::check_backward_kind(bool full) const {
   if (!hooks_) return;
   if (full ? !hooks_->backward.empty() : !hooks_->full_backward.empty()) {
-    fail<GradError>(class_name(), "a module can't have both {} backward hooks; the {} ones have to be removed first",
-                    "full and legacy", full ? "legacy" : "full");
+    fail<GradError>(
+        class_name(),
+        "a module can't have both {} backward hooks; the {} ones have to be removed first",
+        "full and legacy", full ? "legacy" : "full");
   }
 }
 
@@ -109,7 +113,8 @@ namespace detail {
 
 void check_spelling(const char* operation, std::string_view name) {
   if (name.empty()) fail<KeyError>(operation, "a name must not be empty");
-  if (name.find('.') != name.npos) fail<KeyError>(operation, "name \"{}\" must not contain \".\"", name);
+  if (name.find('.') != name.npos)
+    fail<KeyError>(operation, "name \"{}\" must not contain \".\"", name);
 }
 
 }  // namespace detail
@@ -120,17 +125,24 @@ namespace {
 
 void check_leaf(const char* operation, const std::string& name, const Tensor& parameter) {
   if (parameter.defined() && parameter.grad_fn()) {
-    fail<ValueError>(operation, "expected parameter \"{}\" to be a leaf, got a tensor with grad_fn {}: detach() it, or "
-                     "compute it in forward", name, parameter.grad_fn()->name());
+    fail<ValueError>(
+        operation,
+        "expected parameter \"{}\" to be a leaf, got a tensor with grad_fn {}: detach() it, or "
+        "compute it in forward",
+        name, parameter.grad_fn()->name());
   }
 }
 
 const char* kind_name(Kind kind) {
   switch (kind) {
-    case Kind::Parameter: return "a parameter";
-    case Kind::Buffer: return "a buffer";
-    case Kind::Child: return "a module";
-    case Kind::Tensor: return "a tensor";
+    case Kind::Parameter:
+      return "a parameter";
+    case Kind::Buffer:
+      return "a buffer";
+    case Kind::Child:
+      return "a module";
+    case Kind::Tensor:
+      return "a tensor";
   }
   return "";
 }
@@ -155,19 +167,23 @@ std::optional<Member> Module::find_member(std::string_view name) {
 
 void Module::check_new_name(const char* operation, std::string_view name, Kind kind) {
   check_spelling(operation, name);
-  if (find_declared(name)) fail<KeyError>(operation, "\"{}\" is a declared member of {}", name, class_name());
+  if (find_declared(name))
+    fail<KeyError>(operation, "\"{}\" is a declared member of {}", name, class_name());
   auto member = find_member(name);
   if (member && member->kind != kind) {
-    fail<KeyError>(operation, "\"{}\" is already {} of {}", name, kind_name(member->kind), class_name());
+    fail<KeyError>(operation, "\"{}\" is already {} of {}", name, kind_name(member->kind),
+                   class_name());
   }
 }
 
 void Module::put_parameter(const std::string& name, Parameter parameter) {
-  detail::put_entry(registered().parameters, name, detail::registered_parameter(*this, name, std::move(parameter)));
+  detail::put_entry(registered().parameters, name,
+                    detail::registered_parameter(*this, name, std::move(parameter)));
 }
 
 void Module::put_module(const std::string& name, std::shared_ptr<Module> module) {
-  detail::put_entry(registered().children, name, detail::registered_module(*this, name, std::move(module)));
+  detail::put_entry(registered().children, name,
+                    detail::registered_module(*this, name, std::move(module)));
 }
 
 void Module::register_parameter(const std::string& name, Parameter parameter) {
@@ -187,7 +203,9 @@ void Module::register_module(const std::string& name, Ref<Module> module) {
   put_module(name, module.shared());
 }
 
-void Module::add_module(const std::string& name, Ref<Module> module) { register_module(name, std::move(module)); }
+void Module::add_module(const std::string& name, Ref<Module> module) {
+  register_module(name, std::move(module));
+}
 
 // Attributes.
 
@@ -195,7 +213,8 @@ void Module::set_attr(const std::string& name, const Parameter& parameter) {
   check_leaf("set_attr", name, parameter);
   if (auto declared = find_declared(name)) {
     if (declared->kind != Kind::Parameter) {
-      fail<TypeError>("set_attr", "expected {} for the declared member \"{}\" of {}, got a parameter",
+      fail<TypeError>("set_attr",
+                      "expected {} for the declared member \"{}\" of {}, got a parameter",
                       kind_name(declared->kind), name, class_name());
     }
     declared->parameter() = detail::registered_parameter(*this, name, parameter);
@@ -219,8 +238,8 @@ void Module::set_attr(const std::string& name, const Tensor& tensor) {
   } else if (member->kind == Kind::Tensor) {
     member->tensor() = tensor;
   } else {
-    fail<TypeError>("set_attr", "expected {} or null for \"{}\" of {}, got a plain tensor", kind_name(member->kind), name,
-                    class_name());
+    fail<TypeError>("set_attr", "expected {} or null for \"{}\" of {}, got a plain tensor",
+                    kind_name(member->kind), name, class_name());
   }
 }
 
@@ -241,7 +260,8 @@ void Module::set_attr(const std::string& name, const Ref<Module>& module) {
   if (auto declared = find_declared(name)) {
     std::shared_ptr<Module> registered = detail::registered_module(*this, name, module.shared());
     if (declared->kind != Kind::Child || !declared->set_child(registered)) {
-      fail<TypeError>("set_attr", "a module of class {} can't stand in the declared member \"{}\" of {}",
+      fail<TypeError>("set_attr",
+                      "a module of class {} can't stand in the declared member \"{}\" of {}",
                       registered->class_name(), name, class_name());
     }
     return;
@@ -278,7 +298,8 @@ void Module::no_attribute(const char* operation, std::string_view name) const {
 }
 
 void Module::wrong_submodule(std::string_view path) const {
-  fail<AttributeError>("get_submodule", "the module \"{}\" of {} is of another class than the one asked for", path,
+  fail<AttributeError>("get_submodule",
+                       "the module \"{}\" of {} is of another class than the one asked for", path,
                        class_name());
 }
 
@@ -287,9 +308,11 @@ void Module::wrong_submodule(std::string_view path) const {
 namespace detail {
 
 Parameter registered_parameter(Module& owner, const std::string& name, Parameter parameter) {
-  if (FARRO_LIKELY(!hooks::detail::global_registration_hooks_used) || !parameter.defined()) return parameter;
+  if (FARRO_LIKELY(!hooks::detail::global_registration_hooks_used) || !parameter.defined())
+    return parameter;
   for (const auto& hook : hooks::global_hooks().parameter_registration.snapshot()) {
-    if (Tensor replaced = hook(owner, name, parameter); replaced.defined()) parameter = Parameter::of(replaced);
+    if (Tensor replaced = hook(owner, name, parameter); replaced.defined())
+      parameter = Parameter::of(replaced);
   }
   return parameter;
 }
@@ -302,7 +325,8 @@ Tensor registered_buffer(Module& owner, const std::string& name, Tensor buffer) 
   return buffer;
 }
 
-std::shared_ptr<Module> registered_module(Module& owner, const std::string& name, std::shared_ptr<Module> module) {
+std::shared_ptr<Module> registered_module(Module& owner, const std::string& name,
+                                          std::shared_ptr<Module> module) {
   if (FARRO_LIKELY(!hooks::detail::global_registration_hooks_used)) return module;
   for (const auto& hook : hooks::global_hooks().module_registration.snapshot()) {
     if (auto replaced = hook(owner, name, module)) module = std::move(replaced);
@@ -318,10 +342,12 @@ void run_registration_hooks(Module& owner, const Member& member) {
     member.buffer() = registered_buffer(owner, name, member.buffer());
   } else if (member.kind == Kind::Child) {
     std::shared_ptr<Module> child = member.shared_child();
-    if (!child && member.child()) child = {std::shared_ptr<Module>(), member.child()};  // a member itself: not owned
+    if (!child && member.child())
+      child = {std::shared_ptr<Module>(), member.child()};  // a member itself: not owned
     std::shared_ptr<Module> registered = registered_module(owner, name, child);
     if (registered != child && !member.set_child(registered)) {
-      fail<TypeError>("register_module", "a module of class {} can't stand in the declared member \"{}\" of {}",
+      fail<TypeError>("register_module",
+                      "a module of class {} can't stand in the declared member \"{}\" of {}",
                       registered->class_name(), name, owner.class_name());
     }
   }
@@ -332,7 +358,8 @@ void null_module() { fail<ValueError>("Ref", "expected a module, got a null Ref"
 void no_copy(std::string_view module) { fail<TypeError>(module, "this module can't be copied"); }
 
 void wrong_arguments(std::string_view module, size_t args, size_t kwargs) {
-  fail<TypeError>(module, "forward can't be called with {} positional and {} named arguments", args, kwargs);
+  fail<TypeError>(module, "forward can't be called with {} positional and {} named arguments", args,
+                  kwargs);
 }
 
 }  // namespace detail

@@ -29,7 +29,8 @@ class Sizes {
     } else if (values.ndim() == N) {
       values_ = values;
     } else {
-      fail<ValueError>("Sizes", "expected {} numbers, or one for all, got {}", N, to_string(values));
+      fail<ValueError>("Sizes", "expected {} numbers, or one for all, got {}", N,
+                       to_string(values));
     }
   }
   int64_t operator[](int i) const { return values_[i]; }
@@ -49,8 +50,7 @@ class Padding {
  public:
   Padding() = default;
   template <class T>
-    requires std::convertible_to<T, Sizes<N>>
-  Padding(T sizes) : sizes_(sizes) {}
+  requires std::convertible_to<T, Sizes<N>> Padding(T sizes) : sizes_(sizes) {}
   Padding(std::initializer_list<int64_t> sizes) : sizes_(sizes) {}
   Padding(IntList sizes) : sizes_(sizes) {}
   /// ValueError for another mode.

@@ -26,14 +26,17 @@ Tensor uninitialized(std::optional<Device> device, std::optional<DType> dtype) {
 
 }  // namespace detail
 
-void materialize(const Tensor& tensor, const Dims& sizes, std::optional<Device> device, std::optional<DType> dtype) {
+void materialize(const Tensor& tensor, const Dims& sizes, std::optional<Device> device,
+                 std::optional<DType> dtype) {
   if (!is_uninitialized(tensor)) {
-    fail<ValueError>("materialize", "expected an uninitialized parameter or buffer, got {}",
-                     tensor.defined() ? "one of shape " + to_string(tensor.sizes()) : "an undefined tensor");
+    fail<ValueError>(
+        "materialize", "expected an uninitialized parameter or buffer, got {}",
+        tensor.defined() ? "one of shape " + to_string(tensor.sizes()) : "an undefined tensor");
   }
   DType wanted = dtype.value_or(tensor.dtype());
   if (tensor.requires_grad() && !is_floating_point(wanted)) {
-    fail<TypeError>("materialize", "expected a floating-point dtype for a parameter that requires grad, got {}",
+    fail<TypeError>("materialize",
+                    "expected a floating-point dtype for a parameter that requires grad, got {}",
                     name_of(wanted));
   }
   detail::take_data(tensor, empty(sizes, wanted, device.value_or(tensor.device())));
@@ -52,12 +55,16 @@ UninitializedBuffer::UninitializedBuffer(const Options& options)
 Parameter::Parameter(const Tensor& data, bool requires_grad) {
   if (!data.defined()) return;
   if (data.grad_fn()) {
-    fail<ValueError>("Parameter", "expected a leaf, got a tensor with grad_fn {}: detach() it, or compute it in forward",
-                     data.grad_fn()->name());
+    fail<ValueError>(
+        "Parameter",
+        "expected a leaf, got a tensor with grad_fn {}: detach() it, or compute it in forward",
+        data.grad_fn()->name());
   }
   if (requires_grad && !data.is_floating_point()) {
-    fail<TypeError>("Parameter", "expected a floating-point tensor, got {}; pass requires_grad = false for others",
-                    name_of(data.dtype()));
+    fail<TypeError>(
+        "Parameter",
+        "expected a floating-point tensor, got {}; pass requires_grad = false for others",
+        name_of(data.dtype()));
   }
   Tensor tensor = data.detach();
   tensor.requires_grad_(requires_grad);
@@ -68,7 +75,8 @@ Parameter::Parameter(const Tensor& data, bool requires_grad) {
 
 Parameter Parameter::of(const Tensor& tensor) {
   if (tensor.defined() && !tensor.impl()->is_parameter) {
-    fail<TypeError>("Parameter", "expected a parameter, got a tensor of shape {} that is none", to_string(tensor.sizes()));
+    fail<TypeError>("Parameter", "expected a parameter, got a tensor of shape {} that is none",
+                    to_string(tensor.sizes()));
   }
   Parameter parameter;
   static_cast<Tensor&>(parameter) = tensor;

@@ -7,28 +7,33 @@
 
 namespace farro::nn {
 
-/// True of a parameter or buffer whose shape is not known yet. Reading its shape or elements, or computing with it, is
-/// a ValueError; it can be converted, moved, saved and listed.
-inline bool is_uninitialized(const Tensor& tensor) { return tensor.defined() && tensor.impl()->uninitialized; }
-/// Gives an uninitialized parameter or buffer a shape and memory, with its own device and dtype unless told otherwise;
-/// the elements are not set. It is the same tensor afterwards: every handle sees it. ValueError if it has a shape.
+/// True of a parameter or buffer whose shape is not known yet. Reading its shape or elements, or
+/// computing with it, is a ValueError; it can be converted, moved, saved and listed.
+inline bool is_uninitialized(const Tensor& tensor) {
+  return tensor.defined() && tensor.impl()->uninitialized;
+}
+/// Gives an uninitialized parameter or buffer a shape and memory, with its own device and dtype
+/// unless told otherwise; the elements are not set. It is the same tensor afterwards: every handle
+/// sees it. ValueError if it has a shape.
 void materialize(const Tensor& tensor, const Dims& sizes, std::optional<Device> device = {},
                  std::optional<DType> dtype = {});
 
-/// A tensor that a module learns: a leaf that requires grad. A default-made one is null: it keeps its place among a
-/// module's members and is absent from every iteration. Copying shares it, which is how parameters are tied.
+/// A tensor that a module learns: a leaf that requires grad. A default-made one is null: it keeps
+/// its place among a module's members and is absent from every iteration. Copying shares it, which
+/// is how parameters are tied.
 class Parameter : public Tensor {
  public:
   Parameter() = default;
-  /// Shares data's memory. ValueError if data has a history, TypeError if it is no floating-point tensor and
-  /// `requires_grad` is set; an undefined tensor gives null.
+  /// Shares data's memory. ValueError if data has a history, TypeError if it is no floating-point
+  /// tensor and `requires_grad` is set; an undefined tensor gives null.
   explicit Parameter(const Tensor& data, bool requires_grad = true);
   /// The parameter that a tensor from parameters() is, not a new one. TypeError if it is none.
   static Parameter of(const Tensor& tensor);
 
   bool is_uninitialized() const { return nn::is_uninitialized(*this); }
   /// See nn::materialize.
-  void materialize(const Dims& sizes, std::optional<Device> device = {}, std::optional<DType> dtype = {}) const {
+  void materialize(const Dims& sizes, std::optional<Device> device = {},
+                   std::optional<DType> dtype = {}) const {
     nn::materialize(*this, sizes, device, dtype);
   }
 };
@@ -49,12 +54,13 @@ class UninitializedParameter : public Parameter {
   explicit UninitializedParameter(const Options& options);
 };
 
-/// A tensor that belongs to a module's state and is not learned. Converted and moved with the module; saved by
-/// state_dict unless it is not persistent.
+/// A tensor that belongs to a module's state and is not learned. Converted and moved with the
+/// module; saved by state_dict unless it is not persistent.
 class Buffer : public Tensor {
  public:
   Buffer() = default;
-  explicit Buffer(Tensor data, bool persistent = true) : Tensor(std::move(data)), persistent_(persistent) {}
+  explicit Buffer(Tensor data, bool persistent = true)
+      : Tensor(std::move(data)), persistent_(persistent) {}
   /// Another tensor, as persistent as before.
   Buffer& operator=(Tensor data) {
     Tensor::operator=(std::move(data));
@@ -68,7 +74,8 @@ class Buffer : public Tensor {
 
   bool is_uninitialized() const { return nn::is_uninitialized(*this); }
   /// See nn::materialize.
-  void materialize(const Dims& sizes, std::optional<Device> device = {}, std::optional<DType> dtype = {}) const {
+  void materialize(const Dims& sizes, std::optional<Device> device = {},
+                   std::optional<DType> dtype = {}) const {
     nn::materialize(*this, sizes, device, dtype);
   }
 

@@ -20,7 +20,7 @@ struct OptionsOf {
   struct type {};  // no argument has this type
 };
 template <class M>
-  requires requires { typename M::Options; }
+requires requires { typename M::Options; }
 struct OptionsOf<M> {
   using type = typename M::Options;
 };
@@ -29,8 +29,8 @@ struct OptionsOf<M> {
 
 }  // namespace detail
 
-/// A shared, nullable handle to a module: copying it shares the module, as in Python. Made from M's options, from M's
-/// constructor arguments, or from a module, which moves in:
+/// A shared, nullable handle to a module: copying it shares the module, as in Python. Made from M's
+/// options, from M's constructor arguments, or from a module, which moves in:
 ///
 ///     nn::Ref<nn::Linear> fc{{.in_features = 784, .out_features = 10}};
 ///     nn::Ref<nn::ReLU> act{nn::ReLU()};
@@ -40,21 +40,22 @@ class Ref {
  public:
   Ref() = default;
   Ref(std::nullptr_t) {}
-  Ref(const typename detail::OptionsOf<M>::type& options)
-    requires requires { typename M::Options; }
-      : module_(std::make_shared<M>(options)) {}
+  Ref(const typename detail::OptionsOf<M>::type& options) requires requires {
+    typename M::Options;
+  } : module_(std::make_shared<M>(options)) {
+  }
   template <class... A>
-    requires(sizeof...(A) > 0) && std::constructible_from<M, A...> &&
-            (sizeof...(A) > 1 || !(std::derived_from<std::remove_cvref_t<A>, Module> || ...))
-  explicit Ref(A&&... arguments) : module_(std::make_shared<M>(std::forward<A>(arguments)...)) {}
+  requires(sizeof...(A) > 0) && std::constructible_from<M, A...> &&
+      (sizeof...(A) > 1 ||
+       !(std::derived_from<std::remove_cvref_t<A>, Module> || ...)) explicit Ref(A&&... arguments)
+      : module_(std::make_shared<M>(std::forward<A>(arguments)...)) {}
   /// Only from a temporary or by std::move: a copy would share its parameters, but not its hooks.
   template <std::derived_from<M> D>
   Ref(D&& module) : module_(std::make_shared<D>(std::move(module))) {}
   template <std::derived_from<M> D>
   Ref(std::shared_ptr<D> module) : module_(std::move(module)) {}
   template <std::derived_from<M> D>
-    requires(!std::same_as<D, M>)
-  Ref(const Ref<D>& other) : module_(other.shared()) {}
+  requires(!std::same_as<D, M>) Ref(const Ref<D>& other) : module_(other.shared()) {}
 
   M* get() const { return module_.get(); }
   M* operator->() const { return &checked(); }

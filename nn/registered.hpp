@@ -55,7 +55,8 @@ Tensor uninitialized(std::optional<Device> device, std::optional<DType> dtype);
 /// What the registration hooks, if any, make of a member that is to be registered.
 Parameter registered_parameter(Module& owner, const std::string& name, Parameter parameter);
 Tensor registered_buffer(Module& owner, const std::string& name, Tensor buffer);
-std::shared_ptr<Module> registered_module(Module& owner, const std::string& name, std::shared_ptr<Module> module);
+std::shared_ptr<Module> registered_module(Module& owner, const std::string& name,
+                                          std::shared_ptr<Module> module);
 
 }  // namespace detail
 }  // namespace farro::nn

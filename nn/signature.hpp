@@ -7,14 +7,14 @@
 
 namespace farro::nn::detail {
 
-/// What a call keeps of an argument of this type while hooks look at it: a copy, or the object that forward may change.
+/// What a call keeps of an argument of this type while hooks look at it: a copy, or the object that
+/// forward may change.
 template <class A>
 struct KeptArgument {
   using type = std::remove_cvref_t<A>;
 };
 template <class A>
-  requires(!std::is_const_v<A>)
-struct KeptArgument<A&> {
+requires(!std::is_const_v<A>) struct KeptArgument<A&> {
   using type = std::reference_wrapper<A>;
 };
 
@@ -33,7 +33,9 @@ struct SignatureOf<R (M::*)(A...) const noexcept> : SignatureOf<R (M::*)(A...)> 
 
 /// M has one forward, no template.
 template <class M>
-concept PlainForward = requires { &M::forward; };
+concept PlainForward = requires {
+  &M::forward;
+};
 
 template <PlainForward M>
 using ForwardArguments = typename SignatureOf<decltype(&M::forward)>::Arguments;

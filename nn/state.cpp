@@ -1,6 +1,7 @@
-/// state_dict and load_state_dict. Loading goes over the tree once and notes what would be copied where, what is missing,
-/// unexpected or of the wrong size. Only then is anything changed: without load hooks, if there is nothing to complain of;
-/// with them, the tensors are copied, the hooks run, and if the outcome is an error what was copied over is put back.
+/// state_dict and load_state_dict. Loading goes over the tree once and notes what would be copied
+/// where, what is missing, unexpected or of the wrong size. Only then is anything changed: without
+/// load hooks, if there is nothing to complain of; with them, the tensors are copied, the hooks
+/// run, and if the outcome is an error what was copied over is put back.
 
 #include <algorithm>
 #include <unordered_map>
@@ -18,7 +19,9 @@ namespace {
 constexpr const char* kExtraState = "_extra_state";
 
 /// The path that a prefix belongs to: "layers.0." is of "layers.0".
-std::string path_of(const std::string& prefix) { return prefix.empty() ? prefix : prefix.substr(0, prefix.size() - 1); }
+std::string path_of(const std::string& prefix) {
+  return prefix.empty() ? prefix : prefix.substr(0, prefix.size() - 1);
+}
 
 /// What a module saves itself, in order: parameters, then persistent buffers. Nulls are left out.
 std::vector<Member> saved_members(Module& module) {
@@ -57,14 +60,16 @@ class StateSaver {
     }
     state.versions[path_of(prefix)] = module.state_version();
     for (const Member& member : saved_members(module)) {
-      state.append(prefix + std::string(member.name), keep_vars_ ? member.tensor() : member.tensor().detach());
+      state.append(prefix + std::string(member.name),
+                   keep_vars_ ? member.tensor() : member.tensor().detach());
     }
     if (auto extra = module.get_extra_state()) state.append(prefix + kExtraState, *extra);
     for (const auto& [name, child] : all_children(module)) {
       if (child) save(*child, prefix + name + ".");
     }
     if (own) {
-      for (const auto& hook : own->state_dict.snapshot()) hook(module, state, prefix, state.versions);
+      for (const auto& hook : own->state_dict.snapshot())
+        hook(module, state, prefix, state.versions);
     }
     above_.pop_back();
   }
@@ -128,8 +133,9 @@ class StateLoader {
       if (loader.options_.assign) return;
       for (const Copy& copy : loader.copies_) {
         const Tensor& tensor = copy.member.tensor();
-        elements_.emplace_back(tensor, is_uninitialized(tensor) ? detail::uninitialized(tensor.device(), tensor.dtype())
-                                                                : tensor.clone());
+        elements_.emplace_back(tensor, is_uninitialized(tensor)
+                                           ? detail::uninitialized(tensor.device(), tensor.dtype())
+                                           : tensor.clone());
       }
     }
     ~Backup() {
@@ -156,10 +162,12 @@ class StateLoader {
     if (std::ranges::count(above_, &module) > 0) return;
     above_.push_back(&module);
     std::optional<int64_t> version;
-    if (auto it = local.versions.find(path_of(prefix)); it != local.versions.end()) version = it->second;
+    if (auto it = local.versions.find(path_of(prefix)); it != local.versions.end())
+      version = it->second;
     if (module.hooks_) {
       for (const auto& hook : module.hooks_->load_pre.snapshot()) {
-        hook(module, local, prefix, local.versions, options_.strict, missing_, unexpected_, errors_);
+        hook(module, local, prefix, local.versions, options_.strict, missing_, unexpected_,
+             errors_);
       }
     }
     module.upgrade_state(local, prefix, version);
@@ -195,8 +203,9 @@ class StateLoader {
       return;
     }
     if (is_uninitialized(*source) && !is_uninitialized(member.tensor())) {
-      errors_.push_back(fmt::format("{}: expected shape {}, got an uninitialized tensor of a lazy module", key,
-                                    to_string(member.tensor().sizes())));
+      errors_.push_back(
+          fmt::format("{}: expected shape {}, got an uninitialized tensor of a lazy module", key,
+                      to_string(member.tensor().sizes())));
       return;
     }
     if (is_uninitialized(member.tensor())) {
@@ -206,8 +215,8 @@ class StateLoader {
     const Dims& wanted = member.tensor().sizes();
     bool scalar_from_one = wanted.empty() && source->sizes() == Dims{1};
     if (source->sizes() != wanted && !scalar_from_one) {
-      errors_.push_back(fmt::format("size mismatch for {}: expected {}, got {}", key, to_string(wanted),
-                                    to_string(source->sizes())));
+      errors_.push_back(fmt::format("size mismatch for {}: expected {}, got {}", key,
+                                    to_string(wanted), to_string(source->sizes())));
       return;
     }
     copies_.push_back({member, scalar_from_one ? source->detach().reshape({}) : *source});
@@ -222,17 +231,20 @@ class StateLoader {
   }
 
   /// Entries under the prefix that neither this module nor a child takes.
-  void note_unexpected(const StateDict& local, const std::string& prefix, const std::vector<Member>& members,
-                       bool has_extra, const Named<Module*>& children) {
+  void note_unexpected(const StateDict& local, const std::string& prefix,
+                       const std::vector<Member>& members, bool has_extra,
+                       const Named<Module*>& children) {
     for (const auto& [key, tensor] : local) {
       if (!key.starts_with(prefix)) continue;
       std::string_view rest = std::string_view(key).substr(prefix.size());
       std::string_view step = rest.substr(0, rest.find('.'));
       bool known;
       if (step.size() == rest.size()) {
-        known = std::ranges::count(members, rest, &Member::name) > 0 || (has_extra && rest == kExtraState);
+        known = std::ranges::count(members, rest, &Member::name) > 0 ||
+                (has_extra && rest == kExtraState);
       } else {
-        known = std::ranges::any_of(children, [&](const auto& child) { return child.first == step && child.second; });
+        known = std::ranges::any_of(
+            children, [&](const auto& child) { return child.first == step && child.second; });
       }
       if (!known) unexpected_.push_back(key);
     }
@@ -244,7 +256,8 @@ class StateLoader {
     for (const auto& hook : post.module->hooks_->load.snapshot()) hook(*post.module, result_);
   }
   void feed(size_t missing, size_t unexpected) {
-    for (; fed_missing_ < missing; ++fed_missing_) result_.missing_keys.push_back(missing_[fed_missing_]);
+    for (; fed_missing_ < missing; ++fed_missing_)
+      result_.missing_keys.push_back(missing_[fed_missing_]);
     for (; fed_unexpected_ < unexpected; ++fed_unexpected_) {
       result_.unexpected_keys.push_back(unexpected_[fed_unexpected_]);
     }
@@ -252,7 +265,8 @@ class StateLoader {
   void result_with_rest() { feed(missing_.size(), unexpected_.size()); }
 
   void check() const {
-    bool keys = options_.strict && !(result_.missing_keys.empty() && result_.unexpected_keys.empty());
+    bool keys =
+        options_.strict && !(result_.missing_keys.empty() && result_.unexpected_keys.empty());
     if (!keys && errors_.empty()) return;
     std::string text = fmt::format("expected the state of a {}, got one with", root_.class_name());
     if (options_.strict) {
@@ -263,7 +277,8 @@ class StateLoader {
     if (errors_.empty()) fail<KeyError>("load_state_dict", "{}", text);
     fail<ShapeError>("load_state_dict", "{}", text);
   }
-  static void append(std::string& text, const char* title, const std::vector<std::string>& entries) {
+  static void append(std::string& text, const char* title,
+                     const std::vector<std::string>& entries) {
     if (entries.empty()) return;
     text += fmt::format("\n  {}: ", title);
     for (size_t i = 0; i < entries.size(); ++i) text += (i ? ", " : "") + entries[i];
@@ -293,9 +308,11 @@ class StateLoader {
     for (const Copy& copy : copies_) {
       const Tensor& old = copy.member.tensor();
       bool parameter = copy.member.kind == Kind::Parameter;
-      successors.try_emplace(old.impl(), parameter ? Parameter(copy.source.detach(), old.requires_grad())
-                                                   : copy.source.detach());
-      replaced_.push_back(old);  // keeps the old ones, and with them their addresses, until all are replaced
+      successors.try_emplace(old.impl(), parameter
+                                             ? Parameter(copy.source.detach(), old.requires_grad())
+                                             : copy.source.detach());
+      replaced_.push_back(
+          old);  // keeps the old ones, and with them their addresses, until all are replaced
     }
     for (Module* module : root_.modules()) {
       module->visit_members([&](const Member& member) {

@@ -22,14 +22,16 @@ std::string shapes(const Value& value) {
   if (value.is_tensor()) return to_string(value.tensor().sizes());
   Value copy = value;
   std::string text;
-  hooks::for_each_tensor(copy, [&](Tensor& t) { text += (text.empty() ? "" : ", ") + to_string(t.sizes()); });
+  hooks::for_each_tensor(
+      copy, [&](Tensor& t) { text += (text.empty() ? "" : ", ") + to_string(t.sizes()); });
   return text.empty() ? "-" : text;
 }
 
-/// Each output of a linear or convolution layer takes one multiply-add for each weight that reaches it.
+/// Each output of a linear or convolution layer takes one multiply-add for each weight that reaches
+/// it.
 int64_t multiply_adds(Module& module, const Value& output) {
-  bool counted = dynamic_cast<Linear*>(&module) || dynamic_cast<Conv1d*>(&module) || dynamic_cast<Conv2d*>(&module) ||
-                 dynamic_cast<Conv3d*>(&module);
+  bool counted = dynamic_cast<Linear*>(&module) || dynamic_cast<Conv1d*>(&module) ||
+                 dynamic_cast<Conv2d*>(&module) || dynamic_cast<Conv3d*>(&module);
   if (!counted || !output.is_tensor()) return 0;
   Tensor weight = module.attr("weight").tensor;  // may be computed
   return weight.size(0) == 0 ? 0 : output->numel() * (weight.numel() / weight.size(0));
@@ -37,7 +39,8 @@ int64_t multiply_adds(Module& module, const Value& output) {
 
 std::string grouped(int64_t number) {
   std::string digits = std::to_string(number);
-  for (auto i = static_cast<int64_t>(digits.size()) - 3; i > 0; i -= 3) digits.insert(static_cast<size_t>(i), ",");
+  for (auto i = static_cast<int64_t>(digits.size()) - 3; i > 0; i -= 3)
+    digits.insert(static_cast<size_t>(i), ",");
   return digits;
 }
 
@@ -48,7 +51,8 @@ std::string in_bytes(int64_t bytes) {
 }
 
 int64_t byte_count(const Tensor& tensor) {
-  return is_uninitialized(tensor) ? 0 : tensor.numel() * static_cast<int64_t>(size_of(tensor.dtype()));
+  return is_uninitialized(tensor) ? 0
+                                  : tensor.numel() * static_cast<int64_t>(size_of(tensor.dtype()));
 }
 
 int64_t element_count(Module& module) {
@@ -78,15 +82,16 @@ class Summary {
     std::unordered_map<Module*, bool> modes;
     for (Row& row : rows_) {
       modes.emplace(row.module, row.module->training());
-      handles.emplace_back(row.module->register_forward_hook([this, &row](Module&, const Args&, const Value& output) {
-        row.output = shapes(output);
-        row.multiply_adds += multiply_adds(*row.module, output);
-        Value copy = output;
-        int64_t bytes = 0;
-        hooks::for_each_tensor(copy, [&](Tensor& t) { bytes += byte_count(t); });
-        row.bytes += bytes;
-        if (row.module->children().empty()) outputs_ += bytes;
-      }));
+      handles.emplace_back(row.module->register_forward_hook(
+          [this, &row](Module&, const Args&, const Value& output) {
+            row.output = shapes(output);
+            row.multiply_adds += multiply_adds(*row.module, output);
+            Value copy = output;
+            int64_t bytes = 0;
+            hooks::for_each_tensor(copy, [&](Tensor& t) { bytes += byte_count(t); });
+            row.bytes += bytes;
+            if (row.module->children().empty()) outputs_ += bytes;
+          }));
     }
     struct Restore {
       std::unordered_map<Module*, bool>& modes;
@@ -101,11 +106,12 @@ class Summary {
   }
 
   std::string text() {
-    std::vector<std::array<std::string, 5>> cells{{"Layer", "Output shape", "Parameters", "Multiply-adds", "Bytes"}};
+    std::vector<std::array<std::string, 5>> cells{
+        {"Layer", "Output shape", "Parameters", "Multiply-adds", "Bytes"}};
     int64_t total = 0;
     for (const Row& row : rows_) {
-      cells.push_back({layer(row), row.output, grouped(element_count(*row.module)), grouped(row.multiply_adds),
-                       grouped(row.bytes)});
+      cells.push_back({layer(row), row.output, grouped(element_count(*row.module)),
+                       grouped(row.multiply_adds), grouped(row.bytes)});
       total += row.multiply_adds;
     }
     std::array<size_t, 5> widths{};
@@ -116,8 +122,8 @@ class Summary {
     std::string text;
     for (size_t i = 0; i < cells.size(); ++i) {
       const auto& line = cells[i];
-      text += fmt::format("{:<{}}  {:<{}}  {:>{}}  {:>{}}  {:>{}}\n", line[0], widths[0], line[1], widths[1], line[2],
-                          widths[2], line[3], widths[3], line[4], widths[4]);
+      text += fmt::format("{:<{}}  {:<{}}  {:>{}}  {:>{}}  {:>{}}\n", line[0], widths[0], line[1],
+                          widths[1], line[2], widths[2], line[3], widths[3], line[4], widths[4]);
       if (i == 0) text += rule + "\n";
     }
     return text + rule + "\n" + totals(total);
@@ -133,9 +139,11 @@ class Summary {
       state += byte_count(parameter);
     }
     for (const Tensor& buffer : root_.buffers()) state += byte_count(buffer);
-    return fmt::format("Parameters: {} ({} trained)\nMultiply-adds: {}\nParameters and buffers: {}\nOutputs of layers: {}",
-                       grouped(parameters), grouped(trained), grouped(multiply_adds), in_bytes(state),
-                       in_bytes(outputs_));
+    return fmt::format(
+        "Parameters: {} ({} trained)\nMultiply-adds: {}\nParameters and buffers: {}\nOutputs of "
+        "layers: {}",
+        grouped(parameters), grouped(trained), grouped(multiply_adds), in_bytes(state),
+        in_bytes(outputs_));
   }
 
   Module& root_;

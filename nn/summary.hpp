@@ -6,9 +6,10 @@
 
 namespace farro::nn {
 
-/// A table of the modules, in their order, called on example inputs: shape and bytes of what each returned, its own
-/// parameters, multiply-adds of linear and convolution layers, and totals. Calls the module once, through its hooks, in eval
-/// mode and unrecorded; modes are restored. Lazy layers learn their sizes by it. The text ends without a line break.
+/// A table of the modules, in their order, called on example inputs: shape and bytes of what each
+/// returned, its own parameters, multiply-adds of linear and convolution layers, and totals. Calls
+/// the module once, through its hooks, in eval mode and unrecorded; modes are restored. Lazy layers
+/// learn their sizes by it. The text ends without a line break.
 std::string summary(Module& module, const Args& example_inputs);
 template <class M>
 std::string summary(const Ref<M>& module, const Args& example_inputs) {

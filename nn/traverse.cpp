@@ -12,18 +12,22 @@ std::string joined(const std::string& prefix, std::string_view name) {
   return prefix.empty() ? std::string(name) : prefix + "." + std::string(name);
 }
 
-/// Walks a module and those below it, before its children. A module that stands in itself ends the walk there.
+/// Walks a module and those below it, before its children. A module that stands in itself ends the
+/// walk there.
 class Walk {
  public:
   Walk(const TraverseOptions& options, Named<Module*>& found) : options_(options), found_(found) {}
 
   void visit(Module& module, const std::string& path) {
-    if (options_.remove_duplicate ? !seen_.insert(&module).second : std::ranges::count(above_, &module) > 0) return;
+    if (options_.remove_duplicate ? !seen_.insert(&module).second
+                                  : std::ranges::count(above_, &module) > 0)
+      return;
     found_.emplace_back(path, &module);
     if (!options_.recurse) return;
     above_.push_back(&module);
     module.visit_members([&](const Member& member) {
-      if (member.kind == Kind::Child && member.child()) visit(*member.child(), joined(path, member.name));
+      if (member.kind == Kind::Child && member.child())
+        visit(*member.child(), joined(path, member.name));
     });
     above_.pop_back();
   }
@@ -56,7 +60,8 @@ std::vector<T> without_names(Named<T> named) {
   return values;
 }
 
-void apply_below(Module& module, const std::function<void(Module&)>& f, std::vector<Module*>& above) {
+void apply_below(Module& module, const std::function<void(Module&)>& f,
+                 std::vector<Module*>& above) {
   if (std::ranges::count(above, &module) > 0) return;
   above.push_back(&module);
   for (Module* child : module.children()) apply_below(*child, f, above);
@@ -106,9 +111,13 @@ Named<Module*> Module::named_children() {
   return found;
 }
 
-std::vector<Tensor> Module::parameters(bool recurse) { return without_names(named_parameters({.recurse = recurse})); }
+std::vector<Tensor> Module::parameters(bool recurse) {
+  return without_names(named_parameters({.recurse = recurse}));
+}
 
-std::vector<Tensor> Module::buffers(bool recurse) { return without_names(named_buffers({.recurse = recurse})); }
+std::vector<Tensor> Module::buffers(bool recurse) {
+  return without_names(named_buffers({.recurse = recurse}));
+}
 
 std::vector<Module*> Module::modules() { return without_names(named_modules()); }
 
@@ -156,7 +165,8 @@ Module& Module::get_submodule(std::string_view path) {
     auto member = module->find_member(step);
     if (!member) module->no_attribute("get_submodule", step);
     if (member->kind != Kind::Child || !member->child()) {
-      fail<AttributeError>("get_submodule", "\"{}\" of {} is not a module", step, module->class_name());
+      fail<AttributeError>("get_submodule", "\"{}\" of {} is not a module", step,
+                           module->class_name());
     }
     module = member->child();
   }
@@ -180,7 +190,8 @@ Tensor Module::get_parameter(std::string_view path) {
   auto member = owner.find_member(name);
   if (!member) owner.no_attribute("get_parameter", name);
   if (member->kind != Kind::Parameter) {
-    fail<AttributeError>("get_parameter", "\"{}\" of {} is not a parameter", name, owner.class_name());
+    fail<AttributeError>("get_parameter", "\"{}\" of {} is not a parameter", name,
+                         owner.class_name());
   }
   return member->tensor();
 }

@@ -10,11 +10,14 @@ namespace {
 
 template <class O>
 void check_adam(const char* operation, const O& o) {
-  for (auto [name, value] : {std::pair("lr", o.lr), {"eps", o.eps}, {"weight_decay", o.weight_decay}}) {
-    if (!(value >= 0)) fail<ValueError>(operation, "expected {} of at least 0, got {}", name, value);
+  for (auto [name, value] :
+       {std::pair("lr", o.lr), {"eps", o.eps}, {"weight_decay", o.weight_decay}}) {
+    if (!(value >= 0))
+      fail<ValueError>(operation, "expected {} of at least 0, got {}", name, value);
   }
   for (double beta : o.betas) {
-    if (!(beta >= 0 && beta < 1)) fail<ValueError>(operation, "expected betas from 0 to below 1, got {}", beta);
+    if (!(beta >= 0 && beta < 1))
+      fail<ValueError>(operation, "expected betas from 0 to below 1, got {}", beta);
   }
 }
 

@@ -37,7 +37,8 @@ void Optimizer::add_group(const Parameters& params) {
   Group group;
   Parameters known = parameters();
   for (const Tensor& param : params) {
-    if (!param.defined()) fail<ValueError>(name_, "expected tensors as parameters, got an undefined one");
+    if (!param.defined())
+      fail<ValueError>(name_, "expected tensors as parameters, got an undefined one");
     if (!param.is_floating_point()) {
       fail<TypeError>(name_, "expected floating-point parameters, got {}", name_of(param.dtype()));
     }
@@ -45,7 +46,8 @@ void Optimizer::add_group(const Parameters& params) {
       fail<ValueError>(name_, "expected leaves as parameters, got a tensor that an operation made");
     }
     for (const Tensor& other : known) {
-      if (other.is_same(param)) fail<ValueError>(name_, "expected each parameter once, got one twice");
+      if (other.is_same(param))
+        fail<ValueError>(name_, "expected each parameter once, got one twice");
     }
     known.push_back(param);
     group.push_back({param, {}});
@@ -59,9 +61,10 @@ bool Optimizer::prepare(Entry& entry) const {
   if (entry.grad.sizes() != entry.param.sizes() || entry.grad.dtype() != entry.param.dtype() ||
       entry.grad.device() != entry.param.device()) {
     Tensor grad = std::exchange(entry.grad, {});
-    fail<ShapeError>(name_, "expected a gradient of {} {} on {}, got {} {} on {}", to_string(entry.param.sizes()),
-                     name_of(entry.param.dtype()), entry.param.device().str(), to_string(grad.sizes()),
-                     name_of(grad.dtype()), grad.device().str());
+    fail<ShapeError>(name_, "expected a gradient of {} {} on {}, got {} {} on {}",
+                     to_string(entry.param.sizes()), name_of(entry.param.dtype()),
+                     entry.param.device().str(), to_string(grad.sizes()), name_of(grad.dtype()),
+                     grad.device().str());
   }
   entry.grad = entry.grad.contiguous();
   entry.contiguous_param = entry.param.is_contiguous() ? entry.param : entry.param.contiguous();
@@ -78,14 +81,15 @@ const ArrayView& Optimizer::slot(Entry& entry, size_t index) const {
     tensor = tensor.to(entry.param.device(), dtype);
   }
   if (FARRO_UNLIKELY(tensor.sizes() != entry.param.sizes())) {
-    fail<ShapeError>(name_, "expected a parameter of shape {} (as its {} has), got {}", to_string(tensor.sizes()),
-                     slot_names_[index], to_string(entry.param.sizes()));
+    fail<ShapeError>(name_, "expected a parameter of shape {} (as its {} has), got {}",
+                     to_string(tensor.sizes()), slot_names_[index], to_string(entry.param.sizes()));
   }
   return tensor.array();
 }
 
 void Optimizer::finish(Entry& entry) const {
-  if (!entry.contiguous_param.is_same(entry.param)) entry.param.detach().copy_(entry.contiguous_param);
+  if (!entry.contiguous_param.is_same(entry.param))
+    entry.param.detach().copy_(entry.contiguous_param);
   autograd::bump_version(entry.param);
   entry.grad = {};
   entry.contiguous_param = {};
@@ -100,13 +104,15 @@ StateDict Optimizer::state_dict() const {
       std::string prefix = fmt::format("state.{}.", number);
       if (entry.state.step > 0) dict.emplace_back(prefix + "step", scalar_tensor(entry.state.step));
       for (size_t i = 0; i < slot_names_.size(); ++i) {
-        if (entry.state.slots[i].defined()) dict.emplace_back(prefix + slot_names_[i], entry.state.slots[i]);
+        if (entry.state.slots[i].defined())
+          dict.emplace_back(prefix + slot_names_[i], entry.state.slots[i]);
       }
       numbers.push_back(number++);
     }
     std::string prefix = fmt::format("param_groups.{}.", g);
     for (auto& [name, tensor] : group_options(g)) dict.emplace_back(prefix + name, tensor);
-    dict.emplace_back(prefix + "params", from_vector(numbers, {static_cast<int64_t>(numbers.size())}));
+    dict.emplace_back(prefix + "params",
+                      from_vector(numbers, {static_cast<int64_t>(numbers.size())}));
   }
   return dict;
 }
@@ -140,24 +146,28 @@ Optimizer::Loaded Optimizer::read(const StateDict& dict) const {
   for (const auto& [name, tensor] : dict) {
     std::string_view rest = name;
     bool is_state = rest.starts_with("state.");
-    auto part = is_state                             ? split_number(rest.substr(6))
+    auto part = is_state                            ? split_number(rest.substr(6))
                 : rest.starts_with("param_groups.") ? split_number(rest.substr(13))
-                                                     : std::nullopt;
-    if (!part) fail<KeyError>(name_, "expected entries 'state.N.…' and 'param_groups.N.…', got '{}'", name);
+                                                    : std::nullopt;
+    if (!part)
+      fail<KeyError>(name_, "expected entries 'state.N.…' and 'param_groups.N.…', got '{}'", name);
     auto [number, field] = *part;
     if (!is_state) {
-      if (number >= groups_.size()) fail<KeyError>(name_, "expected {} groups, got '{}'", groups_.size(), name);
+      if (number >= groups_.size())
+        fail<KeyError>(name_, "expected {} groups, got '{}'", groups_.size(), name);
       if (field != "params") {
         loaded.options[number].emplace_back(field, tensor);
         continue;
       }
       if (tensor.numel() != static_cast<int64_t>(groups_[number].size())) {
-        fail<ValueError>(name_, "expected {} parameters in group {}, got {}", groups_[number].size(), number, tensor.numel());
+        fail<ValueError>(name_, "expected {} parameters in group {}, got {}",
+                         groups_[number].size(), number, tensor.numel());
       }
       sized[number] = true;
       continue;
     }
-    if (number >= places.size()) fail<KeyError>(name_, "expected {} parameters, got '{}'", places.size(), name);
+    if (number >= places.size())
+      fail<KeyError>(name_, "expected {} parameters, got '{}'", places.size(), name);
     auto [g, i] = places[number];
     if (field == "step") {
       int64_t step = tensor.item<int64_t>();
@@ -170,7 +180,8 @@ Optimizer::Loaded Optimizer::read(const StateDict& dict) const {
     if (slot == slot_names_.size()) fail<KeyError>(name_, "expected no entry '{}', got one", name);
     const Tensor& param = groups_[g][i].param;
     if (tensor.sizes() != param.sizes()) {
-      fail<ShapeError>(name_, "expected shape {} for '{}', got {}", to_string(param.sizes()), name, to_string(tensor.sizes()));
+      fail<ShapeError>(name_, "expected shape {} for '{}', got {}", to_string(param.sizes()), name,
+                       to_string(tensor.sizes()));
     }
     // A copy of its own, since the optimizer changes it in place.
     loaded.states[g][i].slots[slot] =
@@ -187,7 +198,8 @@ void Optimizer::load_state_dict(const StateDict& dict) {
   Loaded loaded = read(dict);
   set_group_options(loaded.options, true);
   for (size_t g = 0; g < groups_.size(); ++g) {
-    for (size_t i = 0; i < groups_[g].size(); ++i) groups_[g][i].state = std::move(loaded.states[g][i]);
+    for (size_t i = 0; i < groups_[g].size(); ++i)
+      groups_[g][i].state = std::move(loaded.states[g][i]);
   }
 }
 
@@ -197,7 +209,8 @@ namespace {
 
 void check_option(const std::string& name, const Tensor& tensor, int64_t count) {
   if (tensor.numel() != count) {
-    fail<ShapeError>("load_state_dict", "expected {} numbers as option '{}', got {}", count, name, tensor.numel());
+    fail<ShapeError>("load_state_dict", "expected {} numbers as option '{}', got {}", count, name,
+                     tensor.numel());
   }
 }
 

@@ -7,9 +7,10 @@
 ///     loss(net).backward();
 ///     adam.step();
 ///
-/// A parameter is known by its identity, so that a module may be converted to another dtype or device between steps: what
-/// the optimizer keeps of a parameter follows it at the next step. Each step of a parameter is one kernel. 16-bit
-/// parameters are updated in float32, and what is kept of them is float32.
+/// A parameter is known by its identity, so that a module may be converted to another dtype or
+/// device between steps: what the optimizer keeps of a parameter follows it at the next step. Each
+/// step of a parameter is one kernel. 16-bit parameters are updated in float32, and what is kept of
+/// them is float32.
 
 #include <array>
 #include <ranges>
@@ -23,7 +24,8 @@
 
 namespace farro::optim {
 
-/// What an optimizer keeps, by name: "state.3.exp_avg" of the parameter with number 3, "param_groups.0.lr", ….
+/// What an optimizer keeps, by name: "state.3.exp_avg" of the parameter with number 3,
+/// "param_groups.0.lr", ….
 using StateDict = std::vector<std::pair<std::string, Tensor>>;
 
 /// The parameters of a group: a list, or any range, of tensors.
@@ -31,8 +33,8 @@ struct Parameters : std::vector<Tensor> {
   Parameters() = default;
   Parameters(std::initializer_list<Tensor> list) : std::vector<Tensor>(list) {}
   template <std::ranges::input_range R>
-    requires std::convertible_to<std::ranges::range_reference_t<R>, Tensor> && (!std::same_as<std::remove_cvref_t<R>, Parameters>)
-  Parameters(R&& range) {
+  requires std::convertible_to<std::ranges::range_reference_t<R>, Tensor> &&
+      (!std::same_as<std::remove_cvref_t<R>, Parameters>)Parameters(R&& range) {
     for (auto&& tensor : range) push_back(tensor);
   }
 };
@@ -73,12 +75,11 @@ class Optimizer {
 
   /// Numbers as 0-d tensors; the others share memory with the optimizer.
   StateDict state_dict() const;
-  /// Takes over copies of the state of an optimizer with groups of the same sizes, and its options. Throws KeyError,
-  /// ShapeError, TypeError or ValueError and then leaves this one as it was.
+  /// Takes over copies of the state of an optimizer with groups of the same sizes, and its options.
+  /// Throws KeyError, ShapeError, TypeError or ValueError and then leaves this one as it was.
   void load_state_dict(const StateDict& state);
   template <std::ranges::input_range R>
-    requires(!std::same_as<std::remove_cvref_t<R>, StateDict>)
-  void load_state_dict(const R& state) {
+  requires(!std::same_as<std::remove_cvref_t<R>, StateDict>) void load_state_dict(const R& state) {
     StateDict list;
     for (const auto& [name, tensor] : state) list.emplace_back(name, tensor);
     load_state_dict(list);
@@ -87,7 +88,8 @@ class Optimizer {
  protected:
   static constexpr size_t kMaxSlots = 3;
 
-  /// What is kept of one parameter: its steps so far and, in the parameter's shape, the tensors that slot_names() names.
+  /// What is kept of one parameter: its steps so far and, in the parameter's shape, the tensors
+  /// that slot_names() names.
   struct State {
     int64_t step = 0;
     std::array<Tensor, kMaxSlots> slots;
@@ -100,7 +102,8 @@ class Optimizer {
   using Group = std::vector<Entry>;
   using Options = std::vector<std::pair<std::string, Tensor>>;
 
-  Optimizer(const char* name, std::vector<const char*> slot_names) : name_(name), slot_names_(std::move(slot_names)) {}
+  Optimizer(const char* name, std::vector<const char*> slot_names)
+      : name_(name), slot_names_(std::move(slot_names)) {}
 
   void add_group(const Parameters& params);
   virtual Options group_options(size_t group) const = 0;
@@ -123,7 +126,8 @@ class Optimizer {
   Loaded read(const StateDict& state) const;
 };
 
-/// An optimizer with options of type O, a struct with FARRO_FIELDS. `check(const O&)` throws ValueError for bad ones.
+/// An optimizer with options of type O, a struct with FARRO_FIELDS. `check(const O&)` throws
+/// ValueError for bad ones.
 template <class O>
 class OptimizerOf : public Optimizer {
  public:
@@ -140,7 +144,8 @@ class OptimizerOf : public Optimizer {
   using Optimizer::step;
 
  protected:
-  OptimizerOf(const char* name, std::vector<const char*> slot_names, const std::vector<ParamGroup<O>>& groups)
+  OptimizerOf(const char* name, std::vector<const char*> slot_names,
+              const std::vector<ParamGroup<O>>& groups)
       : Optimizer(name, std::move(slot_names)) {
     if (groups.empty()) fail<ValueError>(name_, "expected parameters, got no group");
     for (const ParamGroup<O>& group : groups) add_param_group(group);

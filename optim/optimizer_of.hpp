@@ -8,7 +8,8 @@ namespace farro::optim {
 
 namespace detail {
 
-// Options as tensors and back; TypeError or ShapeError, naming the option, where a tensor does not fit.
+// Options as tensors and back; TypeError or ShapeError, naming the option, where a tensor does not
+// fit.
 Tensor option_tensor(double value);
 Tensor option_tensor(bool value);
 Tensor option_tensor(const std::array<double, 2>& value);

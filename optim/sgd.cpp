@@ -6,12 +6,14 @@
 namespace farro::optim {
 
 void check(const SGDOptions& o) {
-  for (auto [name, value] : {std::pair("lr", o.lr), {"momentum", o.momentum}, {"weight_decay", o.weight_decay}}) {
+  for (auto [name, value] :
+       {std::pair("lr", o.lr), {"momentum", o.momentum}, {"weight_decay", o.weight_decay}}) {
     if (!(value >= 0)) fail<ValueError>("SGD", "expected {} of at least 0, got {}", name, value);
   }
   if (o.nesterov && (o.momentum == 0 || o.dampening != 0)) {
-    fail<ValueError>("SGD", "expected momentum and no dampening with nesterov, got momentum {} and dampening {}", o.momentum,
-                     o.dampening);
+    fail<ValueError>(
+        "SGD", "expected momentum and no dampening with nesterov, got momentum {} and dampening {}",
+        o.momentum, o.dampening);
   }
 }
 

@@ -2,10 +2,11 @@
 
 /// Catch2 matchers for gradient checks; the only installed header that needs Catch2.
 ///
-///     REQUIRE_THAT([](const auto& in) { return my_function(in[0]); }, testing::PassesGradcheck({x}));
+///     REQUIRE_THAT([](const auto& in) { return my_function(in[0]); },
+///     testing::PassesGradcheck({x}));
 ///
-/// A generic lambda takes `const auto&`: Catch2 tries to print what it matches, and a lambda of `auto&` without captures
-/// would be instantiated for a stream.
+/// A generic lambda takes `const auto&`: Catch2 tries to print what it matches, and a lambda of
+/// `auto&` without captures would be instantiated for a stream.
 
 #include <catch2/matchers/catch_matchers_templated.hpp>
 
@@ -17,12 +18,15 @@
 
 namespace farro::testing {
 
-/// Matches functions of a list of tensors that `check` passes; otherwise describes what is wrong with them.
+/// Matches functions of a list of tensors that `check` passes; otherwise describes what is wrong
+/// with them.
 class GradcheckMatcher : public Catch::Matchers::MatcherGenericBase {
  public:
-  using Check = bool (*)(const TensorFunction&, const std::vector<Tensor>&, const GradcheckOptions&);
+  using Check = bool (*)(const TensorFunction&, const std::vector<Tensor>&,
+                         const GradcheckOptions&);
 
-  GradcheckMatcher(Check check, const char* name, std::vector<Tensor> inputs, GradcheckOptions options)
+  GradcheckMatcher(Check check, const char* name, std::vector<Tensor> inputs,
+                   GradcheckOptions options)
       : check_(check), name_(name), inputs_(std::move(inputs)), options_(options) {
     options_.raise_exception = true;
   }
@@ -38,7 +42,8 @@ class GradcheckMatcher : public Catch::Matchers::MatcherGenericBase {
   }
 
   std::string describe() const override {
-    return problem_.empty() ? std::string("passes ") + name_ : std::string("should pass ") + name_ + ", but:\n" + problem_;
+    return problem_.empty() ? std::string("passes ") + name_
+                            : std::string("should pass ") + name_ + ", but:\n" + problem_;
   }
 
  private:
@@ -55,7 +60,8 @@ inline GradcheckMatcher PassesGradcheck(std::vector<Tensor> inputs, GradcheckOpt
 }
 
 /// Matches what passes farro::gradgradcheck with these inputs.
-inline GradcheckMatcher PassesGradgradcheck(std::vector<Tensor> inputs, GradcheckOptions options = {}) {
+inline GradcheckMatcher PassesGradgradcheck(std::vector<Tensor> inputs,
+                                            GradcheckOptions options = {}) {
   return {[](const TensorFunction& f, const std::vector<Tensor>& in, const GradcheckOptions& o) {
             return gradgradcheck(f, in, o);
           },

@@ -17,7 +17,9 @@ using autograd::record;
 namespace {
 
 void check_input(const Tensor& x, const char* operation) {
-  if (x.dim() < 2) fail<ShapeError>(operation, "expected an input of shape [N, C, …], got {}", to_string(x.sizes()));
+  if (x.dim() < 2)
+    fail<ShapeError>(operation, "expected an input of shape [N, C, …], got {}",
+                     to_string(x.sizes()));
   if (!x.is_floating_point()) {
     fail<TypeError>(operation, "expected a floating-point input, got {}", name_of(x.dtype()));
   }
@@ -26,10 +28,12 @@ void check_input(const Tensor& x, const char* operation) {
 void check_channels(const Tensor& t, const Tensor& x, const char* what, const char* operation) {
   if (!t.defined()) return;
   if (t.dim() != 1 || t.sizes()[0] != x.sizes()[1]) {
-    fail<ShapeError>(operation, "expected {} of shape [{}], got {}", what, x.sizes()[1], to_string(t.sizes()));
+    fail<ShapeError>(operation, "expected {} of shape [{}], got {}", what, x.sizes()[1],
+                     to_string(t.sizes()));
   }
   if (t.device() != x.device()) {
-    fail<BackendError>(operation, "expected {} on {}, got {}", what, x.device().str(), t.device().str());
+    fail<BackendError>(operation, "expected {} on {}, got {}", what, x.device().str(),
+                       t.device().str());
   }
 }
 
@@ -63,12 +67,14 @@ Grads fused_gradients(const BackwardContext& c, bool training) {
   MaybeView weight_view(weight);
   kernels::batch_norm_backward(grads[0].defined() ? &grads[0].array() : nullptr,
                                grads[1].defined() ? &grads[1].array() : nullptr,
-                               grads[2].defined() ? &grads[2].array() : nullptr, g.array(), x.array(),
-                               c.saved(2).array(), c.saved(3).array(), weight_view.get(), training);
+                               grads[2].defined() ? &grads[2].array() : nullptr, g.array(),
+                               x.array(), c.saved(2).array(), c.saved(3).array(), weight_view.get(),
+                               training);
   return {grads[0], grads[1], grads[2]};
 }
 
-/// The same by recorded operations. While training the statistics are computed again, as functions of x.
+/// The same by recorded operations. While training the statistics are computed again, as functions
+/// of x.
 Grads recorded_gradients(const BackwardContext& c, bool training, double eps) {
   Tensor x = c.saved(0), weight = c.saved(1), g = c.grad();
   std::vector<int64_t> dims = batch_dims(x);
@@ -84,7 +90,9 @@ Grads recorded_gradients(const BackwardContext& c, bool training, double eps) {
   Grads grads(3);
   if (c.needs(0)) {
     Tensor scaled = weight.defined() ? g * per_channel(weight, x) : g;
-    if (training) scaled = scaled - mean(scaled, dims, true) - normalized * mean(scaled * normalized, dims, true);
+    if (training)
+      scaled =
+          scaled - mean(scaled, dims, true) - normalized * mean(scaled * normalized, dims, true);
     grads[0] = to(scaled * inverse, x.dtype());
   }
   if (c.needs(1)) grads[1] = to(sum(g * normalized, dims), weight.dtype());
@@ -93,16 +101,19 @@ Grads recorded_gradients(const BackwardContext& c, bool training, double eps) {
 }
 
 /// Mean and inverse standard deviation from running statistics.
-std::pair<Tensor, Tensor> running_statistics(const Tensor& mean, const Tensor& var, DType dtype, double eps) {
+std::pair<Tensor, Tensor> running_statistics(const Tensor& mean, const Tensor& var, DType dtype,
+                                             double eps) {
   NoGrad guard;
   return {dense(to(mean, dtype)), rsqrt(to(var, dtype) + eps)};
 }
 
 }  // namespace
 
-Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
-                  const Tensor& bias, bool training, double momentum, double eps) {
-  if (x.dim() == 1 && x.numel() == 0) return clone(x);  // PyTorch takes a batch of nothing without its channels
+Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
+                  const Tensor& weight, const Tensor& bias, bool training, double momentum,
+                  double eps) {
+  if (x.dim() == 1 && x.numel() == 0)
+    return clone(x);  // PyTorch takes a batch of nothing without its channels
   check_input(x, "batch_norm");
   check_channels(running_mean, x, "running_mean", "batch_norm");
   check_channels(running_var, x, "running_var", "batch_norm");
@@ -114,7 +125,8 @@ Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& run
   }
   int64_t channels = x.sizes()[1], count = channels > 0 ? x.numel() / channels : 0;
   if (training && count == 1) {
-    fail<ValueError>("batch_norm", "expected more than 1 value per channel when training, got shape {}",
+    fail<ValueError>("batch_norm",
+                     "expected more than 1 value per channel when training, got shape {}",
                      to_string(x.sizes()));
   }
   DType wide = compute_dtype(x.dtype());
@@ -127,8 +139,9 @@ Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& run
     Tensor means = in_place || !running ? running_mean : dense(running_mean);
     Tensor vars = in_place || !running ? running_var : dense(running_var);
     if (count > 0) {
-      kernels::batch_norm(out.array(), mean.array(), inv_std.array(), in.array(), weight_view.get(), bias_view.get(),
-                          eps, momentum, means.defined() ? &means.array() : nullptr,
+      kernels::batch_norm(out.array(), mean.array(), inv_std.array(), in.array(), weight_view.get(),
+                          bias_view.get(), eps, momentum,
+                          means.defined() ? &means.array() : nullptr,
                           vars.defined() ? &vars.array() : nullptr);
     }
     if (running) {
@@ -139,26 +152,32 @@ Tensor batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& run
     }
   } else {
     std::tie(mean, inv_std) = running_statistics(running_mean, running_var, wide, eps);
-    kernels::batch_norm_apply(out.array(), in.array(), mean.array(), inv_std.array(), weight_view.get(), bias_view.get());
+    kernels::batch_norm_apply(out.array(), in.array(), mean.array(), inv_std.array(),
+                              weight_view.get(), bias_view.get());
   }
   DType bias_dtype = bias.defined() ? bias.dtype() : x.dtype();
   return record("BatchNormBackward", out, {x, weight, bias}, {x, weight, mean, inv_std},
                 [training, eps, bias_dtype](const BackwardContext& c) -> Grads {
-                  Grads grads = grad_mode_enabled() ? recorded_gradients(c, training, eps) : fused_gradients(c, training);
+                  Grads grads = grad_mode_enabled() ? recorded_gradients(c, training, eps)
+                                                    : fused_gradients(c, training);
                   if (grads[2].defined()) grads[2] = to(grads[2], bias_dtype);
                   return grads;
                 });
 }
 
-Tensor instance_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var, const Tensor& weight,
-                     const Tensor& bias, bool use_input_stats, double momentum, double eps) {
+Tensor instance_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
+                     const Tensor& weight, const Tensor& bias, bool use_input_stats,
+                     double momentum, double eps) {
   check_input(x, "instance_norm");
   check_channels(running_mean, x, "running_mean", "instance_norm");
   check_channels(running_var, x, "running_var", "instance_norm");
-  if (!use_input_stats) return batch_norm(x, running_mean, running_var, weight, bias, false, momentum, eps);
-  int64_t samples = x.sizes()[0], channels = x.sizes()[1], length = samples * channels > 0 ? x.numel() / (samples * channels) : 0;
+  if (!use_input_stats)
+    return batch_norm(x, running_mean, running_var, weight, bias, false, momentum, eps);
+  int64_t samples = x.sizes()[0], channels = x.sizes()[1],
+          length = samples * channels > 0 ? x.numel() / (samples * channels) : 0;
   if (length == 1) {
-    fail<ValueError>("instance_norm", "expected more than 1 spatial element when training, got shape {}",
+    fail<ValueError>("instance_norm",
+                     "expected more than 1 spatial element when training, got shape {}",
                      to_string(x.sizes()));
   }
   if (running_mean.defined() && running_var.defined()) {

@@ -18,7 +18,8 @@ void check_broadcasts_to(const Dims& from, const Dims& to, const char* operation
   bool fits = lead >= 0;
   for (int d = 0; fits && d < from.size(); ++d) fits = from[d] == to[d + lead] || from[d] == 1;
   if (!fits) {
-    fail<ShapeError>(operation, "expected a shape that broadcasts to {}, got {}", to_string(to), to_string(from));
+    fail<ShapeError>(operation, "expected a shape that broadcasts to {}, got {}", to_string(to),
+                     to_string(from));
   }
 }
 
@@ -26,9 +27,9 @@ Tensor sum_to_sizes(const Tensor& grad, const Dims& sizes) {
   if (grad.sizes() == sizes) return grad;
   Tensor out = empty_like_array(sizes, grad);
   kernels::sum_to(out.array(), grad.array());
-  return record("SumToSizeBackward", out, {grad}, {}, [full = grad.sizes()](const BackwardContext& c) -> Grads {
-    return {c.grad().expand(full)};
-  });
+  return record(
+      "SumToSizeBackward", out, {grad}, {},
+      [full = grad.sizes()](const BackwardContext& c) -> Grads { return {c.grad().expand(full)}; });
 }
 
 namespace {
@@ -36,7 +37,8 @@ namespace {
 /// True if the two share memory without being the same elements in the same places.
 bool overlaps_shifted(const Tensor& a, const Tensor& b) {
   if (a.storage() != b.storage() || a.numel() == 0 || b.numel() == 0) return false;
-  if (a.data_ptr() == b.data_ptr() && a.sizes() == b.sizes() && a.strides() == b.strides()) return false;
+  if (a.data_ptr() == b.data_ptr() && a.sizes() == b.sizes() && a.strides() == b.strides())
+    return false;
   auto range = [](const Tensor& t) {
     int64_t low = 0, high = 0, width = static_cast<int64_t>(size_of(t.dtype()));
     for (int d = 0; d < t.dim(); ++d) {
@@ -72,7 +74,8 @@ Tensor to(const Tensor& x, Device device, DType dtype) {
 Tensor clone(const Tensor& x) {
   Tensor out = empty_like_array(x.sizes(), x);
   kernels::copy(out.array(), x.array());
-  return record("CloneBackward", out, {x}, {}, [](const BackwardContext& c) -> Grads { return {c.grad()}; });
+  return record("CloneBackward", out, {x}, {},
+                [](const BackwardContext& c) -> Grads { return {c.grad()}; });
 }
 
 Tensor contiguous(const Tensor& x) { return x.is_contiguous() ? x : clone(x); }
@@ -84,7 +87,8 @@ const Tensor& copy_(const Tensor& self, const Tensor& source) {
   kernels::copy(self.array(), aliased ? clone(source.detach()).array() : source.array());
   autograd::bump_version(self);
   record("CopyBackward", self, {self, source}, {},
-         [sizes = source.sizes(), device = source.device(), dtype = source.dtype()](const BackwardContext& c) -> Grads {
+         [sizes = source.sizes(), device = source.device(),
+          dtype = source.dtype()](const BackwardContext& c) -> Grads {
            Grads grads(2);
            if (c.needs(0)) grads[0] = zeros_like(c.grad());
            if (c.needs(1)) grads[1] = to(autograd::sum_to_sizes(c.grad(), sizes), device, dtype);
@@ -94,7 +98,8 @@ const Tensor& copy_(const Tensor& self, const Tensor& source) {
 }
 
 const Tensor& fill_(const Tensor& self, const Tensor& value) {
-  if (value.dim() != 0) fail<ShapeError>("fill_", "expected a 0-d value, got shape {}", to_string(value.sizes()));
+  if (value.dim() != 0)
+    fail<ShapeError>("fill_", "expected a 0-d value, got shape {}", to_string(value.sizes()));
   return copy_(self, value);
 }
 

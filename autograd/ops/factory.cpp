@@ -20,7 +20,8 @@ Tensor make(const Dims& sizes, DType dtype, Device device) { return empty(sizes,
 
 void check_grad_dtype(const TensorOptions& options, DType dtype) {
   if (options.requires_grad && !is_floating_point(dtype)) {
-    fail<TypeError>("tensor", "only floating-point tensors can require grad, got {}", name_of(dtype));
+    fail<TypeError>("tensor", "only floating-point tensors can require grad, got {}",
+                    name_of(dtype));
   }
 }
 
@@ -92,9 +93,11 @@ namespace {
 int64_t arange_length(Scalar start, Scalar stop, Scalar step) {
   if (step.to_double() == 0) fail<ValueError>("arange", "expected a step other than 0");
   double length = std::ceil((stop.to_double() - start.to_double()) / step.to_double());
-  if (!std::isfinite(start.to_double()) || !std::isfinite(stop.to_double()) || !(length >= 0 && length < 0x1p62)) {
-    fail<ValueError>("arange", "expected finite bounds and a step that leads from start to stop, got {}, {}, {}",
-                     start.to_double(), stop.to_double(), step.to_double());
+  if (!std::isfinite(start.to_double()) || !std::isfinite(stop.to_double()) ||
+      !(length >= 0 && length < 0x1p62)) {
+    fail<ValueError>(
+        "arange", "expected finite bounds and a step that leads from start to stop, got {}, {}, {}",
+        start.to_double(), stop.to_double(), step.to_double());
   }
   if (start.is_floating_point() || stop.is_floating_point() || step.is_floating_point()) {
     return static_cast<int64_t>(length);
@@ -107,7 +110,8 @@ int64_t arange_length(Scalar start, Scalar stop, Scalar step) {
 
 Tensor arange(Scalar start, Scalar stop, Scalar step, const TensorOptions& options) {
   bool floating = start.is_floating_point() || stop.is_floating_point() || step.is_floating_point();
-  Tensor t = allocate({arange_length(start, stop, step)}, options, floating ? default_dtype() : kInt64);
+  Tensor t =
+      allocate({arange_length(start, stop, step)}, options, floating ? default_dtype() : kInt64);
   if (floating) {
     kernels::arange(t.array(), start.to_double(), step.to_double());
   } else {
@@ -117,7 +121,8 @@ Tensor arange(Scalar start, Scalar stop, Scalar step, const TensorOptions& optio
 }
 
 Tensor linspace(double start, double stop, int64_t steps, const TensorOptions& options) {
-  if (steps < 0) fail<ValueError>("linspace", "expected a number of steps of at least 0, got {}", steps);
+  if (steps < 0)
+    fail<ValueError>("linspace", "expected a number of steps of at least 0, got {}", steps);
   Tensor t = allocate({steps}, options, default_dtype());
   kernels::linspace(t.array(), start, stop);
   return finish(t, options);
@@ -134,19 +139,24 @@ Tensor eye(int64_t rows, std::optional<int64_t> columns, const TensorOptions& op
   return finish(t, options);
 }
 
-Tensor scalar_tensor(Scalar value, const TensorOptions& options) { return full({}, value, options); }
+Tensor scalar_tensor(Scalar value, const TensorOptions& options) {
+  return full({}, value, options);
+}
 
-Tensor detail::from_host(const void* data, DType data_dtype, const Dims& sizes, const TensorOptions& options) {
+Tensor detail::from_host(const void* data, DType data_dtype, const Dims& sizes,
+                         const TensorOptions& options) {
   Tensor t = allocate(sizes, options, default_dtype());
   // Only read from: ArrayView has no constant form.
-  kernels::copy(t.array(), {const_cast<void*>(data), data_dtype, Device::of(0), sizes, contiguous_strides(sizes)});
+  kernels::copy(t.array(), {const_cast<void*>(data), data_dtype, Device::of(0), sizes,
+                            contiguous_strides(sizes)});
   return finish(t, options);
 }
 
 namespace {
 
 Tensor triangle(const char* name, const Tensor& x, int64_t diagonal, bool upper) {
-  if (x.dim() < 2) fail<ShapeError>(name, "expected at least 2 dimensions, got shape {}", to_string(x.sizes()));
+  if (x.dim() < 2)
+    fail<ShapeError>(name, "expected at least 2 dimensions, got shape {}", to_string(x.sizes()));
   Tensor out = empty_like_array(x.sizes(), x);
   kernels::triangle(out.array(), x.array(), diagonal, upper);
   return record(upper ? "TriuBackward" : "TrilBackward", out, {x}, {},

@@ -31,14 +31,17 @@ class Scalar {
 
  private:
   template <class T>
-  static constexpr DType kind_of = std::is_floating_point_v<T> ? kFloat64 : std::is_same_v<T, bool> ? kBool : kInt64;
+  static constexpr DType kind_of = std::is_floating_point_v<T> ? kFloat64
+                                   : std::is_same_v<T, bool>   ? kBool
+                                                               : kInt64;
   DType kind_;
   int64_t int_ = 0;
   double double_ = 0;
 };
 
-// Sizes come first, options last. Where options name no dtype it is default_dtype(), unless the data says bool or
-// integer. All throw ShapeError for negative sizes and TypeError where an integer tensor is to require grad.
+// Sizes come first, options last. Where options name no dtype it is default_dtype(), unless the
+// data says bool or integer. All throw ShapeError for negative sizes and TypeError where an integer
+// tensor is to require grad.
 
 /// Uninitialised elements.
 Tensor empty(IntList sizes, const TensorOptions& options = {});
@@ -52,10 +55,12 @@ Tensor zeros_like(const Tensor& like, const TensorOptions& options = {});
 Tensor ones_like(const Tensor& like, const TensorOptions& options = {});
 Tensor full_like(const Tensor& like, Scalar value, const TensorOptions& options = {});
 
-/// start, start + step, … below stop (above it for a negative step). int64 if all are integers. ValueError for a step
-/// of 0 or one that leads away from stop.
+/// start, start + step, … below stop (above it for a negative step). int64 if all are integers.
+/// ValueError for a step of 0 or one that leads away from stop.
 Tensor arange(Scalar start, Scalar stop, Scalar step = 1, const TensorOptions& options = {});
-inline Tensor arange(Scalar stop, const TensorOptions& options = {}) { return arange(0, stop, 1, options); }
+inline Tensor arange(Scalar stop, const TensorOptions& options = {}) {
+  return arange(0, stop, 1, options);
+}
 inline Tensor arange(Scalar start, Scalar stop, const TensorOptions& options) {
   return arange(start, stop, 1, options);
 }
@@ -70,9 +75,11 @@ Tensor scalar_tensor(Scalar value, const TensorOptions& options = {});
 namespace detail {
 
 /// Copies host data, row-major, and converts it.
-Tensor from_host(const void* data, DType data_dtype, const Dims& sizes, const TensorOptions& options);
+Tensor from_host(const void* data, DType data_dtype, const Dims& sizes,
+                 const TensorOptions& options);
 
-/// The dtype of a tensor made of these C++ numbers: bool, int64 or the default dtype; half types stay.
+/// The dtype of a tensor made of these C++ numbers: bool, int64 or the default dtype; half types
+/// stay.
 template <class T>
 DType inferred_dtype() {
   if constexpr (std::is_floating_point_v<T>) {
@@ -97,7 +104,8 @@ void append_flat(const List& list, std::vector<T>& flat, Dims& sizes, int depth)
   int64_t n = static_cast<int64_t>(list.size());
   if (sizes.size() <= depth) sizes.push_back(n);
   if (sizes[depth] != n) {
-    fail<ShapeError>("tensor", "expected {} elements in each list of dimension {}, got {}", sizes[depth], depth, n);
+    fail<ShapeError>("tensor", "expected {} elements in each list of dimension {}, got {}",
+                     sizes[depth], depth, n);
   }
   for (const auto& entry : list) {
     if constexpr (std::is_convertible_v<decltype(entry), T>) {
@@ -113,8 +121,9 @@ using Numbers = std::initializer_list<T>;
 
 /// What numbers are kept as on the way. (std::vector<bool> has no data().)
 template <class T>
-using Element = std::conditional_t<std::is_same_v<T, bool>, uint8_t,
-                                   std::conditional_t<std::is_floating_point_v<T>, double, int64_t>>;
+using Element =
+    std::conditional_t<std::is_same_v<T, bool>, uint8_t,
+                       std::conditional_t<std::is_floating_point_v<T>, double, int64_t>>;
 
 template <class T, class List>
 Tensor from_lists(const List& lists, const TensorOptions& options) {
@@ -126,8 +135,9 @@ Tensor from_lists(const List& lists, const TensorOptions& options) {
 
 }  // namespace detail
 
-/// A tensor of given elements: tensor(2.5), tensor({1, 2, 3}), tensor({{1., 2.}, {3., 4.}}). C++ floating-point numbers
-/// give the default dtype, integers int64, truth values bool. Lists of unequal lengths are a ShapeError.
+/// A tensor of given elements: tensor(2.5), tensor({1, 2, 3}), tensor({{1., 2.}, {3., 4.}}). C++
+/// floating-point numbers give the default dtype, integers int64, truth values bool. Lists of
+/// unequal lengths are a ShapeError.
 template <Number T>
 Tensor tensor(T value, const TensorOptions& options = {}) {
   return scalar_tensor(value, options);
@@ -141,7 +151,8 @@ Tensor tensor(detail::Numbers<detail::Numbers<T>> lists, const TensorOptions& op
   return detail::from_lists<T>(lists, options);
 }
 template <Number T>
-Tensor tensor(detail::Numbers<detail::Numbers<detail::Numbers<T>>> lists, const TensorOptions& options = {}) {
+Tensor tensor(detail::Numbers<detail::Numbers<detail::Numbers<T>>> lists,
+              const TensorOptions& options = {}) {
   return detail::from_lists<T>(lists, options);
 }
 template <Number T>
@@ -156,17 +167,20 @@ Tensor tensor(const std::vector<T>& list, const TensorOptions& options = {}) {
 
 /// Row-major elements in a shape, which must hold as many (ShapeError).
 template <class T>
-Tensor from_vector(const std::vector<T>& elements, IntList sizes, const TensorOptions& options = {}) {
+Tensor from_vector(const std::vector<T>& elements, IntList sizes,
+                   const TensorOptions& options = {}) {
   Dims dims(sizes);
   if (dims.product() != static_cast<int64_t>(elements.size())) {
-    fail<ShapeError>("from_vector", "expected {} elements for shape {}, got {}", dims.product(), to_string(dims),
-                     elements.size());
+    fail<ShapeError>("from_vector", "expected {} elements for shape {}, got {}", dims.product(),
+                     to_string(dims), elements.size());
   }
   if constexpr (std::is_same_v<T, bool>) {
     std::vector<uint8_t> bytes(elements.begin(), elements.end());
-    return detail::from_host(bytes.data(), kUInt8, dims, detail::with_inferred_dtype<bool>(options));
+    return detail::from_host(bytes.data(), kUInt8, dims,
+                             detail::with_inferred_dtype<bool>(options));
   } else {
-    return detail::from_host(elements.data(), dtype_of<T>, dims, detail::with_inferred_dtype<T>(options));
+    return detail::from_host(elements.data(), dtype_of<T>, dims,
+                             detail::with_inferred_dtype<T>(options));
   }
 }
 
@@ -181,8 +195,10 @@ Tensor randint(int64_t low, int64_t high, IntList sizes, const TensorOptions& op
                Generator* generator = nullptr);
 /// The integers below n in random order.
 Tensor randperm(int64_t n, const TensorOptions& options = {}, Generator* generator = nullptr);
-Tensor rand_like(const Tensor& like, const TensorOptions& options = {}, Generator* generator = nullptr);
-Tensor randn_like(const Tensor& like, const TensorOptions& options = {}, Generator* generator = nullptr);
+Tensor rand_like(const Tensor& like, const TensorOptions& options = {},
+                 Generator* generator = nullptr);
+Tensor randn_like(const Tensor& like, const TensorOptions& options = {},
+                  Generator* generator = nullptr);
 /// 1 with the probability that p holds, else 0. No gradient flows through.
 Tensor bernoulli(const Tensor& p, Generator* generator = nullptr);
 
@@ -190,8 +206,8 @@ Tensor bernoulli(const Tensor& p, Generator* generator = nullptr);
 Tensor tril(const Tensor& x, int64_t diagonal = 0);
 Tensor triu(const Tensor& x, int64_t diagonal = 0);
 
-/// int64 tensor with one more dimension of `classes` entries, 1 at the position that x says and 0 elsewhere. Without
-/// classes one more than the largest entry. IndexError for entries outside.
+/// int64 tensor with one more dimension of `classes` entries, 1 at the position that x says and 0
+/// elsewhere. Without classes one more than the largest entry. IndexError for entries outside.
 Tensor one_hot(const Tensor& x, std::optional<int64_t> classes = {});
 
 }  // namespace farro

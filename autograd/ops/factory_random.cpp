@@ -14,7 +14,8 @@ Tensor filled(IntList sizes, TensorOptions options, const Fill& fill) {
   bool requires_grad = std::exchange(options.requires_grad, false);
   Tensor out = empty(sizes, options);
   if (requires_grad && !out.is_floating_point()) {
-    fail<TypeError>("random", "only floating-point tensors can require grad, got {}", name_of(out.dtype()));
+    fail<TypeError>("random", "only floating-point tensors can require grad, got {}",
+                    name_of(out.dtype()));
   }
   fill(out);
   if (requires_grad) out.requires_grad_();
@@ -37,20 +38,24 @@ TensorOptions like_options(const Tensor& like, TensorOptions options) {
 
 Tensor rand(IntList sizes, const TensorOptions& options, Generator* generator) {
   check_floating("rand", options);
-  return filled(sizes, options, [&](const Tensor& t) { kernels::fill_uniform(t.array(), draw(generator), 0, 1); });
+  return filled(sizes, options,
+                [&](const Tensor& t) { kernels::fill_uniform(t.array(), draw(generator), 0, 1); });
 }
 
 Tensor randn(IntList sizes, const TensorOptions& options, Generator* generator) {
   check_floating("randn", options);
-  return filled(sizes, options, [&](const Tensor& t) { kernels::fill_normal(t.array(), draw(generator), 0, 1); });
+  return filled(sizes, options,
+                [&](const Tensor& t) { kernels::fill_normal(t.array(), draw(generator), 0, 1); });
 }
 
-Tensor randint(int64_t low, int64_t high, IntList sizes, const TensorOptions& options, Generator* generator) {
+Tensor randint(int64_t low, int64_t high, IntList sizes, const TensorOptions& options,
+               Generator* generator) {
   if (low >= high) fail<ValueError>("randint", "expected low below high, got {} and {}", low, high);
   TensorOptions with_dtype = options;
   with_dtype.dtype = options.dtype.value_or(kInt64);
-  return filled(sizes, with_dtype,
-                [&](const Tensor& t) { kernels::fill_integers(t.array(), draw(generator), low, high); });
+  return filled(sizes, with_dtype, [&](const Tensor& t) {
+    kernels::fill_integers(t.array(), draw(generator), low, high);
+  });
 }
 
 Tensor randperm(int64_t n, const TensorOptions& options, Generator* generator) {
@@ -70,7 +75,8 @@ Tensor randn_like(const Tensor& like, const TensorOptions& options, Generator* g
 
 Tensor bernoulli(const Tensor& p, Generator* generator) {
   NoGrad guard;
-  if (!p.is_floating_point()) fail<TypeError>("bernoulli", "expected floating-point chances, got {}", name_of(p.dtype()));
+  if (!p.is_floating_point())
+    fail<TypeError>("bernoulli", "expected floating-point chances, got {}", name_of(p.dtype()));
   return to(lt(rand_like(p, {}, generator), p), p.dtype());
 }
 

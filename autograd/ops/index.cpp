@@ -31,10 +31,14 @@ struct Step {
 
 Tensor replay(const Tensor& x, const Step& step) {
   switch (step.kind) {
-    case Step::Kind::Select: return select(x, step.dim, step.index);
-    case Step::Kind::Slice: return slice(x, step.dim, step.range.start, step.range.stop, step.range.step);
-    case Step::Kind::NewAxis: return unsqueeze(x, step.dim);
-    case Step::Kind::Permute: return permute(x, step.order);
+    case Step::Kind::Select:
+      return select(x, step.dim, step.index);
+    case Step::Kind::Slice:
+      return slice(x, step.dim, step.range.start, step.range.stop, step.range.step);
+    case Step::Kind::NewAxis:
+      return unsqueeze(x, step.dim);
+    case Step::Kind::Permute:
+      return permute(x, step.order);
   }
   return x;
 }
@@ -46,7 +50,8 @@ Tensor replay(Tensor x, const Steps& steps) {
   return x;
 }
 
-/// An index list taken apart: basic steps first, then positions in what they leave, if there were tensors.
+/// An index list taken apart: basic steps first, then positions in what they leave, if there were
+/// tensors.
 struct Resolved {
   Steps steps;
   Tensor positions;
@@ -59,9 +64,12 @@ bool is_mask(const Tensor& t) { return t.dtype() == kBool || t.dtype() == kUInt8
 int dims_used(const Index& index) {
   switch (index.kind) {
     case Index::Kind::Integer:
-    case Index::Kind::Slice: return 1;
-    case Index::Kind::Tensor: return is_mask(index.tensor) ? index.tensor.dim() : 1;
-    default: return 0;
+    case Index::Kind::Slice:
+      return 1;
+    case Index::Kind::Tensor:
+      return is_mask(index.tensor) ? index.tensor.dim() : 1;
+    default:
+      return 0;
   }
 }
 
@@ -97,23 +105,32 @@ class Resolver {
 
   void add(const Index& index, int rest) {
     switch (index.kind) {
-      case Index::Kind::Integer: step({.kind = Step::Kind::Select, .dim = dim_, .index = index.integer}); break;
+      case Index::Kind::Integer:
+        step({.kind = Step::Kind::Select, .dim = dim_, .index = index.integer});
+        break;
       case Index::Kind::Slice:
         if (index.slice.start || index.slice.stop || index.slice.step != 1) {
           step({.kind = Step::Kind::Slice, .dim = dim_, .range = index.slice});
         }
         ++dim_;
         break;
-      case Index::Kind::NewAxis: step({.kind = Step::Kind::NewAxis, .dim = dim_++}); break;
-      case Index::Kind::Ellipsis: dim_ += rest; break;
-      case Index::Kind::Tensor: add_tensor(index.tensor); break;
+      case Index::Kind::NewAxis:
+        step({.kind = Step::Kind::NewAxis, .dim = dim_++});
+        break;
+      case Index::Kind::Ellipsis:
+        dim_ += rest;
+        break;
+      case Index::Kind::Tensor:
+        add_tensor(index.tensor);
+        break;
     }
   }
 
   void add_tensor(const Tensor& tensor) {
     if (is_mask(tensor)) return add_mask(tensor);
     Tensor index = autograd::usable_index(tensor, view_, "index");
-    if (index.dim() == 0) return step({.kind = Step::Kind::Select, .dim = dim_, .index = index.item_int()});
+    if (index.dim() == 0)
+      return step({.kind = Step::Kind::Select, .dim = dim_, .index = index.item_int()});
     push(index, 1, view_.sizes()[dim_]);
   }
 
@@ -162,7 +179,8 @@ class Resolver {
 };
 
 /// What the index list reads from x.
-Tensor read(const Tensor& x, const Steps& steps, const Tensor& positions, const Selection& selection) {
+Tensor read(const Tensor& x, const Steps& steps, const Tensor& positions,
+            const Selection& selection) {
   Tensor view = replay(x, steps);
   return positions.defined() ? autograd::take("IndexBackward", view, positions, selection) : view;
 }
@@ -175,7 +193,8 @@ void write(const Tensor& x, const Resolved& at, const Tensor& values, bool accum
     if (!accumulate) return kernels::copy(view.array(), values.array());
     Tensor origin = zeros({1}, {.dtype = kInt64, .device = x.device()});
     Tensor spread_values = values.expand(view.sizes()).unsqueeze(0);
-    return kernels::add_at(view.unsqueeze(0).array(), origin.array(), spread_values.array(), 1, {0, 1, 1});
+    return kernels::add_at(view.unsqueeze(0).array(), origin.array(), spread_values.array(), 1,
+                           {0, 1, 1});
   }
   Dims sizes = autograd::selected_sizes(view.sizes(), at.positions.sizes(), at.selection);
   ArrayView source = values.expand(sizes).array();
@@ -204,7 +223,8 @@ Tensor index(const Tensor& x, std::span<const Index> indices) {
   return read(x, at.steps, at.positions, at.selection);
 }
 
-void index_put_(const Tensor& x, std::span<const Index> indices, const Tensor& value, bool accumulate) {
+void index_put_(const Tensor& x, std::span<const Index> indices, const Tensor& value,
+                bool accumulate) {
   Resolved at = Resolver(x).resolve(indices);
   Tensor view = replay(x.detach(), at.steps);
   Dims sizes = at.positions.defined()
@@ -216,8 +236,8 @@ void index_put_(const Tensor& x, std::span<const Index> indices, const Tensor& v
   write(x, at, values.storage() == x.storage() ? clone(values) : values, accumulate);
   autograd::bump_version(x);
   record("IndexPutBackward", x, {x, value}, {at.positions},
-         [steps = at.steps, selection = at.selection, accumulate, sizes = value.sizes(), dtype = value.dtype(),
-          device = value.device()](const BackwardContext& c) -> Grads {
+         [steps = at.steps, selection = at.selection, accumulate, sizes = value.sizes(),
+          dtype = value.dtype(), device = value.device()](const BackwardContext& c) -> Grads {
            Grads grads(2);
            Resolved again{steps, c.saved(0), selection};
            if (c.needs(0)) grads[0] = accumulate ? c.grad() : cleared(c.grad(), again);
@@ -230,15 +250,18 @@ void index_put_(const Tensor& x, std::span<const Index> indices, const Tensor& v
 }
 
 Tensor masked_select(const Tensor& x, const Tensor& mask) {
-  if (mask.dtype() != kBool) fail<TypeError>("masked_select", "expected a bool mask, got {}", name_of(mask.dtype()));
+  if (mask.dtype() != kBool)
+    fail<TypeError>("masked_select", "expected a bool mask, got {}", name_of(mask.dtype()));
   Dims sizes = broadcast_shapes(x.sizes(), mask.sizes(), "masked_select");
   Tensor positions = to(autograd::nonzero_positions(expand(mask, sizes)), x.device());
   return autograd::take("MaskedSelectBackward", expand(x, sizes), positions, {0, sizes.size(), 1});
 }
 
 Tensor masked_fill(const Tensor& x, const Tensor& mask, const Tensor& value) {
-  if (mask.dtype() != kBool) fail<TypeError>("masked_fill", "expected a bool mask, got {}", name_of(mask.dtype()));
-  if (value.dim() != 0) fail<ShapeError>("masked_fill", "expected a 0-d value, got shape {}", to_string(value.sizes()));
+  if (mask.dtype() != kBool)
+    fail<TypeError>("masked_fill", "expected a bool mask, got {}", name_of(mask.dtype()));
+  if (value.dim() != 0)
+    fail<ShapeError>("masked_fill", "expected a 0-d value, got shape {}", to_string(value.sizes()));
   return where(mask, to(value, x.device(), x.dtype()), x);
 }
 

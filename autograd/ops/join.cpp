@@ -46,7 +46,8 @@ Dims joined_sizes(const std::vector<Tensor>& tensors, int64_t dim, const Tensor&
   sizes[d] = 0;
   for (const Tensor& x : tensors) {
     if (x.device() != first.device()) {
-      fail<BackendError>("cat", "expected all tensors on {}, got one on {}", first.device().str(), x.device().str());
+      fail<BackendError>("cat", "expected all tensors on {}, got one on {}", first.device().str(),
+                         x.device().str());
     }
     if (is_nothing(x)) continue;
     bool fits = x.dim() == first.dim();
@@ -67,14 +68,16 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
   DType dtype = tensors[0].dtype();
   const Tensor* first = nullptr;
   for (const Tensor& x : tensors) {
-    if (x.dim() == 0) fail<ShapeError>("cat", "expected tensors of at least 1 dimension, got a 0-d one");
+    if (x.dim() == 0)
+      fail<ShapeError>("cat", "expected tensors of at least 1 dimension, got a 0-d one");
     dtype = promote(dtype, x.dtype());
     if (!first && !is_nothing(x)) first = &x;
   }
   int d = 0;
   Dims sizes = joined_sizes(tensors, dim, first ? *first : tensors[0], d);
   Tensor out = empty(sizes, dtype, tensors[0].device());
-  std::vector<std::pair<int64_t, DType>> parts;  // length and dtype of each input; -1 for one that was left out
+  std::vector<std::pair<int64_t, DType>>
+      parts;  // length and dtype of each input; -1 for one that was left out
   int64_t start = 0;
   for (const Tensor& x : tensors) {
     int64_t length = is_nothing(x) && first && first->dim() != 1 ? -1 : x.sizes()[d];
@@ -89,7 +92,8 @@ Tensor cat(const std::vector<Tensor>& tensors, int64_t dim) {
     for (size_t i = 0; i < parts.size(); ++i) {
       auto [length, type] = parts[i];
       if (c.needs(i)) {
-        grads[i] = to(length < 0 ? zeros({0}, {.dtype = type, .device = c.grad().device()}) : narrow(c.grad(), d, at, length),
+        grads[i] = to(length < 0 ? zeros({0}, {.dtype = type, .device = c.grad().device()})
+                                 : narrow(c.grad(), d, at, length),
                       type);
       }
       at += std::max<int64_t>(length, 0);
@@ -108,11 +112,12 @@ Tensor stack(const std::vector<Tensor>& tensors, int64_t dim) {
   DType dtype = first.dtype();
   for (const Tensor& x : tensors) {
     if (x.sizes() != first.sizes()) {
-      fail<ShapeError>("stack", "expected tensors of one shape, got {} and {}", to_string(first.sizes()),
-                       to_string(x.sizes()));
+      fail<ShapeError>("stack", "expected tensors of one shape, got {} and {}",
+                       to_string(first.sizes()), to_string(x.sizes()));
     }
     if (x.device() != first.device()) {
-      fail<BackendError>("stack", "expected all tensors on {}, got one on {}", first.device().str(), x.device().str());
+      fail<BackendError>("stack", "expected all tensors on {}, got one on {}", first.device().str(),
+                         x.device().str());
     }
     dtype = promote(dtype, x.dtype());
     dtypes.push_back(x.dtype());
@@ -162,21 +167,25 @@ Tensor roll_once(const Tensor& x, int64_t shift, int d) {
   Tensor out = empty_like_array(x.sizes(), x);
   kernels::copy(part_of(out, d, shift, size - shift), part_of(x, d, 0, size - shift));
   kernels::copy(part_of(out, d, 0, shift), part_of(x, d, size - shift, shift));
-  return record("RollBackward", out, {x}, {},
-                [shift, d](const BackwardContext& c) -> Grads { return {roll_once(c.grad(), -shift, d)}; });
+  return record("RollBackward", out, {x}, {}, [shift, d](const BackwardContext& c) -> Grads {
+    return {roll_once(c.grad(), -shift, d)};
+  });
 }
 
 }  // namespace
 
 Tensor roll(const Tensor& x, IntList shifts, IntList dims) {
-  if (dims.empty() && shifts.size() == 1) return reshape(roll(reshape(x, {-1}), shifts, IntList{0}), x.sizes());
+  if (dims.empty() && shifts.size() == 1)
+    return reshape(roll(reshape(x, {-1}), shifts, IntList{0}), x.sizes());
   if (dims.size() != shifts.size()) {
-    fail<ShapeError>("roll", "expected as many shifts as dimensions, got {} and {}", to_string(shifts), to_string(dims));
+    fail<ShapeError>("roll", "expected as many shifts as dimensions, got {} and {}",
+                     to_string(shifts), to_string(dims));
   }
   for (int64_t dim : dims) wrap_dim(dim, x.dim(), "roll");
   if (dims.empty() || x.dim() == 0) return clone(x);
   Tensor result = x;
-  for (size_t i = 0; i < dims.size(); ++i) result = roll_once(result, shifts[i], wrap_dim(dims[i], x.dim(), "roll"));
+  for (size_t i = 0; i < dims.size(); ++i)
+    result = roll_once(result, shifts[i], wrap_dim(dims[i], x.dim(), "roll"));
   return result;
 }
 
@@ -200,7 +209,8 @@ Tensor repeat(const Tensor& x, IntList repeats) {
   int lead = repeats.ndim() - x.dim();
   bool negative = std::ranges::any_of(repeats, [](int64_t r) { return r < 0; });
   if (lead < 0 || negative) {
-    fail<ShapeError>("repeat", "expected at least {} numbers, none negative, got {}", x.dim(), to_string(repeats));
+    fail<ShapeError>("repeat", "expected at least {} numbers, none negative, got {}", x.dim(),
+                     to_string(repeats));
   }
   Dims sizes;
   for (int i = 0; i < lead; ++i) sizes.push_back(1);
@@ -221,7 +231,8 @@ Tensor tile(const Tensor& x, IntList repeats) {
 }
 
 Tensor repeat_interleave(const Tensor& x, int64_t repeats, std::optional<int64_t> dim) {
-  if (repeats < 0) fail<ValueError>("repeat_interleave", "expected a number of at least 0, got {}", repeats);
+  if (repeats < 0)
+    fail<ValueError>("repeat_interleave", "expected a number of at least 0, got {}", repeats);
   if (!dim || x.dim() == 0) return contiguous(repeat_dim(reshape(x, {-1}), 0, repeats, true));
   Tensor result = repeat_dim(x, wrap_dim(*dim, x.dim(), "repeat_interleave"), repeats, true);
   return result.storage() == x.storage() ? clone(result) : result;
@@ -237,7 +248,8 @@ Tensor repeat_interleave(const Tensor& x, const Tensor& repeats, std::optional<i
   std::vector<int64_t> entries;
   int64_t i = 0;
   for (double count : counts.to_vector()) {
-    if (count < 0) fail<ValueError>("repeat_interleave", "expected numbers of at least 0, got {}", count);
+    if (count < 0)
+      fail<ValueError>("repeat_interleave", "expected numbers of at least 0, got {}", count);
     entries.insert(entries.end(), static_cast<size_t>(count), i++);
   }
   return index_select(flat, d, tensor(entries, {.device = x.device()}));

@@ -2,6 +2,8 @@
 
 namespace farro::autograd {
 
-std::span<const PointwiseEntry* const> activation_entries() { return entries_of(ops::kActivationOps); }
+std::span<const PointwiseEntry* const> activation_entries() {
+  return entries_of(ops::kActivationOps);
+}
 
 }  // namespace farro::autograd

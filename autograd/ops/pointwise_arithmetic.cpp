@@ -2,6 +2,8 @@
 
 namespace farro::autograd {
 
-std::span<const PointwiseEntry* const> arithmetic_entries() { return entries_of(ops::kArithmeticOps); }
+std::span<const PointwiseEntry* const> arithmetic_entries() {
+  return entries_of(ops::kArithmeticOps);
+}
 
 }  // namespace farro::autograd

@@ -47,7 +47,8 @@ FARRO_COLD Tensor recorded_backward(const void* parameters, int input, const Ten
 }
 
 template <class Op>
-inline constexpr Op kExample{};  // without inline, gcc 12 with AddressSanitizer makes objects that do not link
+inline constexpr Op
+    kExample{};  // without inline, gcc 12 with AddressSanitizer makes objects that do not link
 
 template <class Op>
 constexpr PointwiseEntry make_entry() {

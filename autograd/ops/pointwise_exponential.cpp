@@ -2,6 +2,8 @@
 
 namespace farro::autograd {
 
-std::span<const PointwiseEntry* const> exponential_entries() { return entries_of(ops::kExponentialOps); }
+std::span<const PointwiseEntry* const> exponential_entries() {
+  return entries_of(ops::kExponentialOps);
+}
 
 }  // namespace farro::autograd

@@ -2,6 +2,8 @@
 
 namespace farro::autograd {
 
-std::span<const PointwiseEntry* const> selection_entries() { return entries_of(ops::kSelectionOps); }
+std::span<const PointwiseEntry* const> selection_entries() {
+  return entries_of(ops::kSelectionOps);
+}
 
 }  // namespace farro::autograd

@@ -2,6 +2,8 @@
 
 namespace farro::autograd {
 
-std::span<const PointwiseEntry* const> trigonometric_entries() { return entries_of(ops::kTrigonometricOps); }
+std::span<const PointwiseEntry* const> trigonometric_entries() {
+  return entries_of(ops::kTrigonometricOps);
+}
 
 }  // namespace farro::autograd

@@ -24,31 +24,44 @@ void check_floating(const Tensor& self, const char* operation) {
 }
 
 void check_probability(double p, const char* operation) {
-  if (!(p >= 0 && p <= 1)) fail<ValueError>(operation, "expected a probability in [0, 1], got {}", p);
+  if (!(p >= 0 && p <= 1))
+    fail<ValueError>(operation, "expected a probability in [0, 1], got {}", p);
 }
 
 template <class Fill>
-const Tensor& fill_in_place(const Tensor& self, const char* operation, const char* node, const Fill& fill) {
+const Tensor& fill_in_place(const Tensor& self, const char* operation, const char* node,
+                            const Fill& fill) {
   autograd::check_inplace(self, operation);
   fill();
   autograd::bump_version(self);
-  record(node, self, {self}, {}, [](const BackwardContext& c) -> Grads { return {zeros_like(c.grad())}; });
+  record(node, self, {self}, {},
+         [](const BackwardContext& c) -> Grads { return {zeros_like(c.grad())}; });
   return self;
 }
 
 /// One past the largest integer of random_ without bounds.
 int64_t integer_bound(DType dtype) {
   switch (dtype) {
-    case DType::Float32: return (int64_t{1} << 24) + 1;
-    case DType::Float64: return (int64_t{1} << 53) + 1;
-    case DType::BFloat16: return (1 << 8) + 1;
-    case DType::Float16: return (1 << 11) + 1;
-    case DType::Int64: return std::numeric_limits<int64_t>::max();
-    case DType::Int32: return int64_t{1} << 31;
-    case DType::Int16: return int64_t{1} << 15;
-    case DType::Int8: return int64_t{1} << 7;
-    case DType::UInt8: return int64_t{1} << 8;
-    case DType::Bool: return 2;
+    case DType::Float32:
+      return (int64_t{1} << 24) + 1;
+    case DType::Float64:
+      return (int64_t{1} << 53) + 1;
+    case DType::BFloat16:
+      return (1 << 8) + 1;
+    case DType::Float16:
+      return (1 << 11) + 1;
+    case DType::Int64:
+      return std::numeric_limits<int64_t>::max();
+    case DType::Int32:
+      return int64_t{1} << 31;
+    case DType::Int16:
+      return int64_t{1} << 15;
+    case DType::Int8:
+      return int64_t{1} << 7;
+    case DType::UInt8:
+      return int64_t{1} << 8;
+    case DType::Bool:
+      return 2;
   }
   return 2;
 }
@@ -100,8 +113,12 @@ Tensor dropout(const Tensor& x, double p, bool training, Generator* generator) {
   return dropped(x, draw(generator), p);
 }
 
-const Tensor& Tensor::uniform_(double from, double to) const { return farro::uniform_(*this, from, to); }
-const Tensor& Tensor::normal_(double mean, double std) const { return farro::normal_(*this, mean, std); }
+const Tensor& Tensor::uniform_(double from, double to) const {
+  return farro::uniform_(*this, from, to);
+}
+const Tensor& Tensor::normal_(double mean, double std) const {
+  return farro::normal_(*this, mean, std);
+}
 const Tensor& Tensor::bernoulli_(double p) const { return farro::bernoulli_(*this, p); }
 
 }  // namespace farro

@@ -20,7 +20,8 @@ using kernels::ReduceOp;
 
 namespace autograd {
 
-Reduced::Reduced(const Tensor& x, IntList dims, bool keepdim, const char* operation) : input(x.sizes()), kept(x.sizes()) {
+Reduced::Reduced(const Tensor& x, IntList dims, bool keepdim, const char* operation)
+    : input(x.sizes()), kept(x.sizes()) {
   for (int64_t dim : dims) {
     int d = wrap_dim(dim, x.dim(), operation);
     if (removes(d)) fail<ValueError>(operation, "dimension {} comes twice", d);
@@ -43,7 +44,9 @@ ArrayView Reduced::view(const Tensor& out) const {
   return view;
 }
 
-Tensor Reduced::restore(const Tensor& result) const { return result.sizes() == kept ? result : reshape(result, kept); }
+Tensor Reduced::restore(const Tensor& result) const {
+  return result.sizes() == kept ? result : reshape(result, kept);
+}
 Tensor Reduced::spread(const Tensor& result) const { return expand(restore(result), input); }
 
 }  // namespace autograd
@@ -105,7 +108,8 @@ Tensor all(const Tensor& x, IntList dims, bool keepdim) {
 namespace {
 
 /// The gradient of a product over the reduced dimensions, as long as no element is 0.
-Tensor prod_gradient_by_division(const Reduced& r, const Tensor& grad, const Tensor& x, const Tensor& y) {
+Tensor prod_gradient_by_division(const Reduced& r, const Tensor& grad, const Tensor& x,
+                                 const Tensor& y) {
   return r.restore(grad * y) / x;
 }
 
@@ -133,7 +137,8 @@ Tensor prod_gradient_by_leaving_out(const Reduced& r, const Tensor& grad, const 
   Tensor diagonal = eq(eye(n, TensorOptions{.dtype = kInt64, .device = x.device()}), 1);
   Tensor others = prod(masked_fill(rows, diagonal, Tensor(1)), 2);
   std::vector<int64_t> inverse(order.size());
-  for (size_t i = 0; i < order.size(); ++i) inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  for (size_t i = 0; i < order.size(); ++i)
+    inverse[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
   return r.restore(grad) * permute(reshape(others, permuted.sizes()), inverse);
 }
 
@@ -259,6 +264,8 @@ Tensor Tensor::var(IntList dims, double correction, bool keepdim) const {
 Tensor Tensor::std(IntList dims, double correction, bool keepdim) const {
   return farro::std(*this, dims, correction, keepdim);
 }
-Tensor Tensor::logsumexp(IntList dims, bool keepdim) const { return farro::logsumexp(*this, dims, keepdim); }
+Tensor Tensor::logsumexp(IntList dims, bool keepdim) const {
+  return farro::logsumexp(*this, dims, keepdim);
+}
 
 }  // namespace farro

@@ -19,7 +19,8 @@ namespace {
 
 void check_elements(const Reduced& r, const char* operation) {
   if (r.count == 0 && r.result.product() > 0) {
-    fail<ValueError>(operation, "expected at least one element to choose from, got shape {}", to_string(r.input));
+    fail<ValueError>(operation, "expected at least one element to choose from, got shape {}",
+                     to_string(r.input));
   }
 }
 
@@ -35,7 +36,8 @@ Tensor extremum(const Tensor& x, const Reduced& r, bool largest, const char* nod
   });
 }
 
-Tensor extremum_over(const Tensor& x, IntList dims, bool keepdim, bool largest, const char* operation, const char* node) {
+Tensor extremum_over(const Tensor& x, IntList dims, bool keepdim, bool largest,
+                     const char* operation, const char* node) {
   Reduced r(x, dims, keepdim, operation);
   check_elements(r, operation);
   return extremum(x, r, largest, node);
@@ -48,7 +50,8 @@ Grads place_gradient(const Tensor& grad, const Tensor& indices, const Reduced& r
   return {scatter_add(zero, dim, r.restore(indices), r.restore(grad))};
 }
 
-std::pair<Tensor, Tensor> extremum_with_indices(const Tensor& x, int64_t dim, bool keepdim, bool largest) {
+std::pair<Tensor, Tensor> extremum_with_indices(const Tensor& x, int64_t dim, bool keepdim,
+                                                bool largest) {
   const char* operation = largest ? "max" : "min";
   int d = wrap_dim(dim, x.dim(), operation);
   Reduced r(x, {d}, keepdim, operation);
@@ -97,16 +100,28 @@ std::pair<Tensor, Tensor> min(const Tensor& x, int64_t dim, bool keepdim) {
   return extremum_with_indices(x, dim, keepdim, false);
 }
 
-Tensor argmax(const Tensor& x, std::optional<int64_t> dim, bool keepdim) { return arg_extremum(x, dim, keepdim, true); }
-Tensor argmin(const Tensor& x, std::optional<int64_t> dim, bool keepdim) { return arg_extremum(x, dim, keepdim, false); }
+Tensor argmax(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
+  return arg_extremum(x, dim, keepdim, true);
+}
+Tensor argmin(const Tensor& x, std::optional<int64_t> dim, bool keepdim) {
+  return arg_extremum(x, dim, keepdim, false);
+}
 
 Tensor Tensor::max() const { return farro::max(*this); }
 Tensor Tensor::min() const { return farro::min(*this); }
-std::pair<Tensor, Tensor> Tensor::max(int64_t dim, bool keepdim) const { return farro::max(*this, dim, keepdim); }
-std::pair<Tensor, Tensor> Tensor::min(int64_t dim, bool keepdim) const { return farro::min(*this, dim, keepdim); }
+std::pair<Tensor, Tensor> Tensor::max(int64_t dim, bool keepdim) const {
+  return farro::max(*this, dim, keepdim);
+}
+std::pair<Tensor, Tensor> Tensor::min(int64_t dim, bool keepdim) const {
+  return farro::min(*this, dim, keepdim);
+}
 Tensor Tensor::amax(IntList dims, bool keepdim) const { return farro::amax(*this, dims, keepdim); }
 Tensor Tensor::amin(IntList dims, bool keepdim) const { return farro::amin(*this, dims, keepdim); }
-Tensor Tensor::argmax(std::optional<int64_t> dim, bool keepdim) const { return farro::argmax(*this, dim, keepdim); }
-Tensor Tensor::argmin(std::optional<int64_t> dim, bool keepdim) const { return farro::argmin(*this, dim, keepdim); }
+Tensor Tensor::argmax(std::optional<int64_t> dim, bool keepdim) const {
+  return farro::argmax(*this, dim, keepdim);
+}
+Tensor Tensor::argmin(std::optional<int64_t> dim, bool keepdim) const {
+  return farro::argmin(*this, dim, keepdim);
+}
 
 }  // namespace farro

@@ -28,7 +28,8 @@ Tensor running_sum(const Tensor& x, int dim, bool reverse) {
   });
 }
 
-/// Where x has zeros: sums, for each place i, over the products that end at k >= i with x[i] left out.
+/// Where x has zeros: sums, for each place i, over the products that end at k >= i with x[i] left
+/// out.
 Tensor cumprod_gradient_by_leaving_out(const Tensor& grad, const Tensor& x, int dim) {
   std::vector<Tensor> parts;
   int64_t n = x.sizes()[dim];
@@ -74,8 +75,12 @@ Tensor cumprod(const Tensor& input, int64_t dim, std::optional<DType> dtype) {
   });
 }
 
-std::pair<Tensor, Tensor> cummax(const Tensor& x, int64_t dim) { return running_extremum(x, dim, true); }
-std::pair<Tensor, Tensor> cummin(const Tensor& x, int64_t dim) { return running_extremum(x, dim, false); }
+std::pair<Tensor, Tensor> cummax(const Tensor& x, int64_t dim) {
+  return running_extremum(x, dim, true);
+}
+std::pair<Tensor, Tensor> cummin(const Tensor& x, int64_t dim) {
+  return running_extremum(x, dim, false);
+}
 
 Tensor Tensor::cumsum(int64_t dim) const { return farro::cumsum(*this, dim); }
 

@@ -20,10 +20,12 @@ Dims infer_size(IntList sizes, int64_t numel, const char* operation) {
   int64_t known = 1;
   for (int d = 0; d < result.size(); ++d) {
     if (result[d] == -1) {
-      if (unknown >= 0) fail<ShapeError>(operation, "expected at most one -1, got {}", to_string(sizes));
+      if (unknown >= 0)
+        fail<ShapeError>(operation, "expected at most one -1, got {}", to_string(sizes));
       unknown = d;
     } else if (result[d] < 0) {
-      fail<ShapeError>(operation, "expected sizes of at least 0 and at most one -1, got {}", to_string(sizes));
+      fail<ShapeError>(operation, "expected sizes of at least 0 and at most one -1, got {}",
+                       to_string(sizes));
     } else {
       known *= result[d];
     }
@@ -42,7 +44,8 @@ std::optional<Dims> strides_of_view(const Tensor& x, const Dims& sizes) {
   const Dims& old_sizes = x.sizes();
   const Dims& old_strides = x.strides();
   Dims strides(sizes.size(), 1);
-  // From the end, groups of old dimensions that lie in one stretch are matched with groups of new ones.
+  // From the end, groups of old dimensions that lie in one stretch are matched with groups of new
+  // ones.
   int d = sizes.size() - 1;
   int64_t stretch = 1, covered = 1;
   int64_t base = x.dim() > 0 ? old_strides.back() : 1;
@@ -67,7 +70,9 @@ std::optional<Dims> strides_of_view(const Tensor& x, const Dims& sizes) {
 
 Tensor view_as_sizes(const char* name, const Tensor& x, const Dims& sizes, const Dims& strides) {
   return record_view(name, x, alias(x, sizes, strides, x.data_ptr()),
-                     [sizes = x.sizes()](const BackwardContext& c) -> Grads { return {reshape(c.grad(), sizes)}; });
+                     [sizes = x.sizes()](const BackwardContext& c) -> Grads {
+                       return {reshape(c.grad(), sizes)};
+                     });
 }
 
 }  // namespace
@@ -76,8 +81,10 @@ Tensor view(const Tensor& x, IntList sizes) {
   Dims target = infer_size(sizes, x.numel(), "view");
   std::optional<Dims> strides = strides_of_view(x, target);
   if (!strides) {
-    fail<ShapeError>("view", "a tensor of shape {} and strides {} can't be seen as {} without a copy; use reshape",
-                     to_string(x.sizes()), to_string(x.strides()), to_string(target));
+    fail<ShapeError>(
+        "view",
+        "a tensor of shape {} and strides {} can't be seen as {} without a copy; use reshape",
+        to_string(x.sizes()), to_string(x.strides()), to_string(target));
   }
   return view_as_sizes("ViewBackward", x, target, *strides);
 }
@@ -93,7 +100,8 @@ Tensor reshape(const Tensor& x, IntList sizes) {
 Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim) {
   int start = wrap_dim(start_dim, x.dim(), "flatten"), end = wrap_dim(end_dim, x.dim(), "flatten");
   if (start > end) {
-    fail<ShapeError>("flatten", "expected start_dim not after end_dim, got {} and {}", start_dim, end_dim);
+    fail<ShapeError>("flatten", "expected start_dim not after end_dim, got {} and {}", start_dim,
+                     end_dim);
   }
   if (x.dim() == 0) return reshape(x, {1});
   if (start == end) return x;
@@ -111,7 +119,8 @@ Tensor flatten(const Tensor& x, int64_t start_dim, int64_t end_dim) {
 Tensor unflatten(const Tensor& x, int64_t dim, IntList sizes) {
   int at = wrap_dim(dim, x.dim(), "unflatten");
   if (sizes.empty() || x.dim() == 0) {
-    fail<ShapeError>("unflatten", "expected a dimension and at least one size, got shape {} and sizes {}",
+    fail<ShapeError>("unflatten",
+                     "expected a dimension and at least one size, got shape {} and sizes {}",
                      to_string(x.sizes()), to_string(sizes));
   }
   Dims parts = infer_size(sizes, x.sizes()[at], "unflatten");
@@ -178,8 +187,9 @@ Tensor permuted(const char* name, const Tensor& x, const Dims& order) {
     strides[i] = x.strides()[d];
     inverse[d] = i;
   }
-  return record_view(name, x, alias(x, sizes, strides, x.data_ptr()),
-                     [inverse](const BackwardContext& c) -> Grads { return {permute(c.grad(), inverse)}; });
+  return record_view(
+      name, x, alias(x, sizes, strides, x.data_ptr()),
+      [inverse](const BackwardContext& c) -> Grads { return {permute(c.grad(), inverse)}; });
 }
 
 Dims identity_order(int n) {
@@ -194,7 +204,8 @@ Dims distinct_dims(IntList dims, int ndim, const char* operation) {
   bool seen[kMaxDims] = {};
   for (int64_t dim : dims) {
     int d = wrap_dim(dim, ndim, operation);
-    if (seen[d]) fail<ShapeError>(operation, "expected each dimension once, got {}", to_string(dims));
+    if (seen[d])
+      fail<ShapeError>(operation, "expected each dimension once, got {}", to_string(dims));
     seen[d] = true;
     result.push_back(d);
   }
@@ -218,7 +229,8 @@ Tensor transpose(const Tensor& x, int64_t dim0, int64_t dim1) {
 }
 
 Tensor t(const Tensor& x) {
-  if (x.dim() > 2) fail<ShapeError>("t", "expected at most 2 dimensions, got shape {}", to_string(x.sizes()));
+  if (x.dim() > 2)
+    fail<ShapeError>("t", "expected at most 2 dimensions, got shape {}", to_string(x.sizes()));
   Dims order = identity_order(x.dim());
   if (x.dim() == 2) std::swap(order[0], order[1]);
   return permuted("TBackward", x, order);
@@ -226,9 +238,11 @@ Tensor t(const Tensor& x) {
 
 Tensor movedim(const Tensor& x, IntList from, IntList to) {
   if (from.size() != to.size()) {
-    fail<ShapeError>("movedim", "expected as many sources as targets, got {} and {}", to_string(from), to_string(to));
+    fail<ShapeError>("movedim", "expected as many sources as targets, got {} and {}",
+                     to_string(from), to_string(to));
   }
-  Dims source = distinct_dims(from, x.dim(), "movedim"), target = distinct_dims(to, x.dim(), "movedim");
+  Dims source = distinct_dims(from, x.dim(), "movedim"),
+       target = distinct_dims(to, x.dim(), "movedim");
   Dims order(x.dim(), -1);
   bool moved[kMaxDims] = {};
   for (int i = 0; i < source.size() && x.dim() > 0; ++i) {
@@ -259,7 +273,8 @@ Tensor expand(const Tensor& x, IntList sizes) {
     strides[d] = size == 1 && target[d] != 1 ? 0 : x.strides()[d - lead];
   }
   if (!fits) {
-    fail<ShapeError>("expand", "expected sizes that {} expands to, got {}", to_string(x.sizes()), to_string(sizes));
+    fail<ShapeError>("expand", "expected sizes that {} expands to, got {}", to_string(x.sizes()),
+                     to_string(sizes));
   }
   return record_view("ExpandBackward", x, alias(x, target, strides, x.data_ptr()),
                      [sizes = x.sizes()](const BackwardContext& c) -> Grads {
@@ -272,7 +287,8 @@ Tensor broadcast_to(const Tensor& x, IntList sizes) { return expand(x, sizes); }
 
 std::vector<Tensor> broadcast_tensors(const std::vector<Tensor>& tensors) {
   Dims sizes;
-  for (const Tensor& tensor : tensors) sizes = broadcast_shapes(sizes, tensor.sizes(), "broadcast_tensors");
+  for (const Tensor& tensor : tensors)
+    sizes = broadcast_shapes(sizes, tensor.sizes(), "broadcast_tensors");
   std::vector<Tensor> result;
   result.reserve(tensors.size());
   for (const Tensor& tensor : tensors) result.push_back(expand(tensor, sizes));

@@ -28,7 +28,9 @@ Tensor recorded_gradient(const Tensor& grad, const Tensor& y, int dim, bool log)
 
 Tensor softmax_along(const Tensor& input, int64_t dim, std::optional<DType> dtype, bool log) {
   const char* operation = log ? "log_softmax" : "softmax";
-  Tensor x = dtype ? to(input, *dtype) : input.is_floating_point() ? input : to(input, default_dtype());
+  Tensor x = dtype                       ? to(input, *dtype)
+             : input.is_floating_point() ? input
+                                         : to(input, default_dtype());
   if (!x.is_floating_point()) {
     fail<TypeError>(operation, "expected a floating-point dtype, got {}", name_of(x.dtype()));
   }
@@ -45,9 +47,15 @@ Tensor softmax_along(const Tensor& input, int64_t dim, std::optional<DType> dtyp
 
 }  // namespace
 
-Tensor softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) { return softmax_along(x, dim, dtype, false); }
-Tensor log_softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) { return softmax_along(x, dim, dtype, true); }
-Tensor softmin(const Tensor& x, int64_t dim, std::optional<DType> dtype) { return softmax(-x, dim, dtype); }
+Tensor softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
+  return softmax_along(x, dim, dtype, false);
+}
+Tensor log_softmax(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
+  return softmax_along(x, dim, dtype, true);
+}
+Tensor softmin(const Tensor& x, int64_t dim, std::optional<DType> dtype) {
+  return softmax(-x, dim, dtype);
+}
 
 Tensor Tensor::softmax(int64_t dim) const { return farro::softmax(*this, dim); }
 Tensor Tensor::log_softmax(int64_t dim) const { return farro::log_softmax(*this, dim); }

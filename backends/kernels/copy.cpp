@@ -14,14 +14,16 @@ namespace farro::kernels {
 namespace {
 
 constexpr int64_t kGrain = 16384;
-constexpr int64_t kChunk = 1024;  // elements converted at a time, through a buffer in the first-level cache
-constexpr int64_t kTile = 32;     // rows and columns of a transposed tile
+constexpr int64_t kChunk =
+    1024;  // elements converted at a time, through a buffer in the first-level cache
+constexpr int64_t kTile = 32;  // rows and columns of a transposed tile
 
 /// The strides of `from` seen with the sizes of `to`.
 Dims broadcast_strides(const ArrayView& from, const Dims& sizes) {
   Dims strides(sizes.size(), 0);
   int lead = sizes.size() - from.ndim();
-  for (int d = 0; d < from.ndim(); ++d) strides[d + lead] = from.sizes[d] == 1 ? 0 : from.strides[d];
+  for (int d = 0; d < from.ndim(); ++d)
+    strides[d + lead] = from.sizes[d] == 1 ? 0 : from.strides[d];
   return strides;
 }
 
@@ -38,7 +40,8 @@ struct Pairing {
       return std::pair(std::abs(to_strides[a]), std::abs(from_strides[a])) >
              std::pair(std::abs(to_strides[b]), std::abs(from_strides[b]));
     });
-    for (int i = 0; i < n; ++i) push(all_sizes[order[i]], to_strides[order[i]], from_strides[order[i]]);
+    for (int i = 0; i < n; ++i)
+      push(all_sizes[order[i]], to_strides[order[i]], from_strides[order[i]]);
     if (sizes.empty()) push(1, 1, 1);
   }
 
@@ -118,7 +121,8 @@ void copy_transposed(Device device, W* to, const W* from, const Pairing& p) {
   int64_t columns = p.sizes[c], height = p.sizes[r], to_row = p.to[r], from_column = p.from[c];
   int64_t bands = (height + kTile - 1) / kTile;
   int64_t grain = std::max<int64_t>(kGrain / (kTile * columns), 1);
-  parallel_blocks(device, "farro::copy", {p.rows(2) * bands, grain, static_cast<double>(kTile * columns)},
+  parallel_blocks(device, "farro::copy",
+                  {p.rows(2) * bands, grain, static_cast<double>(kTile * columns)},
                   [=, &p](int64_t begin, int64_t end) {
                     for (int64_t item = begin; item < end; ++item) {
                       auto [a, b] = p.row(item / bands, 2);
@@ -140,7 +144,8 @@ void copy_words(Device device, void* to_data, const void* from_data, const Pairi
   W* to = static_cast<W*>(to_data);
   const W* from = static_cast<const W*>(from_data);
   int c = p.last();
-  bool transposed = c >= 1 && p.to[c] == 1 && p.from[c] > 1 && p.from[c - 1] == 1 && p.sizes[c - 1] >= 8;
+  bool transposed =
+      c >= 1 && p.to[c] == 1 && p.from[c] > 1 && p.from[c - 1] == 1 && p.sizes[c - 1] >= 8;
   if (transposed) {
     copy_transposed(device, to, from, p);
   } else {
@@ -151,10 +156,14 @@ void copy_words(Device device, void* to_data, const void* from_data, const Pairi
 void copy_same_dtype(const ArrayView& to, const ArrayView& from, const Dims& from_strides) {
   Pairing p(to.sizes, to.strides, from_strides);
   switch (size_of(to.dtype)) {
-    case 1: return copy_words<uint8_t>(to.device, to.data, from.data, p);
-    case 2: return copy_words<uint16_t>(to.device, to.data, from.data, p);
-    case 4: return copy_words<uint32_t>(to.device, to.data, from.data, p);
-    default: return copy_words<uint64_t>(to.device, to.data, from.data, p);
+    case 1:
+      return copy_words<uint8_t>(to.device, to.data, from.data, p);
+    case 2:
+      return copy_words<uint16_t>(to.device, to.data, from.data, p);
+    case 4:
+      return copy_words<uint32_t>(to.device, to.data, from.data, p);
+    default:
+      return copy_words<uint64_t>(to.device, to.data, from.data, p);
   }
 }
 
@@ -164,20 +173,21 @@ void convert(const ArrayView& to, const ArrayView& from, const Dims& from_stride
   Walk out(to.sizes, to.strides), in(to.sizes, from_strides);
   bool write_in_place = to.dtype == dtype_of<T> && out.contiguous();
   bool read_in_place = from.dtype == dtype_of<T> && in.contiguous();
-  parallel_blocks(to.device, "farro::copy", {to.numel(), kGrain, 1.0}, [&](int64_t begin, int64_t end) {
-    alignas(64) T buffer[kChunk];
-    for (int64_t i = begin; i < end; i += kChunk) {
-      int64_t n = std::min(kChunk, end - i);
-      if (read_in_place) {
-        write_run(to.data, to.dtype, out, i, n, from.as<const T>() + i);
-      } else if (write_in_place) {
-        read_run(from.data, from.dtype, in, i, n, to.as<T>() + i);
-      } else {
-        read_run(from.data, from.dtype, in, i, n, buffer);
-        write_run(to.data, to.dtype, out, i, n, buffer);
-      }
-    }
-  });
+  parallel_blocks(to.device, "farro::copy", {to.numel(), kGrain, 1.0},
+                  [&](int64_t begin, int64_t end) {
+                    alignas(64) T buffer[kChunk];
+                    for (int64_t i = begin; i < end; i += kChunk) {
+                      int64_t n = std::min(kChunk, end - i);
+                      if (read_in_place) {
+                        write_run(to.data, to.dtype, out, i, n, from.as<const T>() + i);
+                      } else if (write_in_place) {
+                        read_run(from.data, from.dtype, in, i, n, to.as<T>() + i);
+                      } else {
+                        read_run(from.data, from.dtype, in, i, n, buffer);
+                        write_run(to.data, to.dtype, out, i, n, buffer);
+                      }
+                    }
+                  });
 }
 
 /// The plain kernel: element i of the row-major order.
@@ -215,7 +225,8 @@ ArrayView stage(const Dims& sizes, DType dtype, Device device, IntrusivePtr<Stor
   return {keep->data(), dtype, device, sizes, contiguous_strides(sizes)};
 }
 
-/// Between memory spaces: made contiguous and converted where it comes from, moved as bytes, spread where it goes to.
+/// Between memory spaces: made contiguous and converted where it comes from, moved as bytes, spread
+/// where it goes to.
 void copy_across(const ArrayView& to, const ArrayView& from) {
   IntrusivePtr<Storage> keep_source, keep_target;
   ArrayView source = from, target = to;
@@ -223,7 +234,8 @@ void copy_across(const ArrayView& to, const ArrayView& from) {
     source = stage(from.sizes, to.dtype, from.device, keep_source);
     copy(source, from);
   }
-  if (!to.contiguous() || !(from.sizes == to.sizes)) target = stage(from.sizes, to.dtype, to.device, keep_target);
+  if (!to.contiguous() || !(from.sizes == to.sizes))
+    target = stage(from.sizes, to.dtype, to.device, keep_target);
   fence(from.device);
   fence(to.device);
   uint8_t mover = to.device.is_host() ? from.device.backend() : to.device.backend();

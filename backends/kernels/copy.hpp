@@ -6,8 +6,9 @@
 
 namespace farro::kernels {
 
-/// Writes `from`, broadcast to to's sizes, into `to`: any strides, dtypes and devices. Floating-point values are
-/// truncated to integers; everything but 0 is true. The two must not overlap unless they are the same elements.
+/// Writes `from`, broadcast to to's sizes, into `to`: any strides, dtypes and devices.
+/// Floating-point values are truncated to integers; everything but 0 is true. The two must not
+/// overlap unless they are the same elements.
 void copy(const ArrayView& to, const ArrayView& from);
 
 /// Writes one value into every element, converted as copy converts.

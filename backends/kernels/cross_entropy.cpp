@@ -22,7 +22,7 @@ struct CrossEntropyJob {
   const void* weight;
   DType weight_dtype;
   int64_t ignore_index;
-  void* losses;   ///< or null, in backward
+  void* losses;  ///< or null, in backward
   void* log_sum;
   DType wide;
   void* grad_logits;
@@ -37,13 +37,16 @@ struct CrossEntropyJob {
   template <class T>
   FARRO_FUNCTION T row_scale(int64_t r) const {
     if (targets[r] == ignore_index) return T(0);
-    return load_as<T>(grad, dtype, r * grad_step) * static_cast<T>(scale) * weight_of<T>(targets[r]);
+    return load_as<T>(grad, dtype, r * grad_step) * static_cast<T>(scale) *
+           weight_of<T>(targets[r]);
   }
   template <class T>
   FARRO_FUNCTION void put_loss(int64_t r, T log_of_sum) const {
     store_as(log_sum, wide, r, log_of_sum);
     int64_t t = targets[r];
-    T loss = t == ignore_index ? T(0) : (log_of_sum - load_as<T>(logits, dtype, r * classes + t)) * weight_of<T>(t);
+    T loss = t == ignore_index
+                 ? T(0)
+                 : (log_of_sum - load_as<T>(logits, dtype, r * classes + t)) * weight_of<T>(t);
     store_as(losses, dtype, r, loss);
   }
 };
@@ -58,7 +61,8 @@ struct CrossEntropyRow {
       T x = load_as<T>(job.logits, job.dtype, base + k);
       top = x > top || x != x ? x : top;
     }
-    for (int64_t k = 0; k < job.classes; ++k) sum += std::exp(load_as<T>(job.logits, job.dtype, base + k) - top);
+    for (int64_t k = 0; k < job.classes; ++k)
+      sum += std::exp(load_as<T>(job.logits, job.dtype, base + k) - top);
     job.put_loss(r, top + std::log(sum));
   }
 };
@@ -71,15 +75,18 @@ struct CrossEntropyGradientRow {
     T scale = job.row_scale<T>(r), log_sum = load_as<T>(job.log_sum, job.wide, r);
     for (int64_t k = 0; k < job.classes; ++k) {
       T p = std::exp(load_as<T>(job.logits, job.dtype, base + k) - log_sum);
-      store_as(job.grad_logits, job.dtype, base + k, scale == T(0) ? T(0) : (p - (k == job.targets[r] ? T(1) : T(0))) * scale);
+      store_as(job.grad_logits, job.dtype, base + k,
+               scale == T(0) ? T(0) : (p - (k == job.targets[r] ? T(1) : T(0))) * scale);
     }
   }
 };
 
 template <class T>
 T log_sum_of_row(const T* x, int64_t n) {
-  T top = fold_row(n, -std::numeric_limits<T>::infinity(), Largest(), [](auto v) { return v; }, x);
-  return top + std::log(fold_row(n, T(0), Add(), [t = Pack<T>(top)](auto v) { return simd::exp(v - t); }, x));
+  T top = fold_row(
+      n, -std::numeric_limits<T>::infinity(), Largest(), [](auto v) { return v; }, x);
+  return top + std::log(fold_row(
+                   n, T(0), Add(), [t = Pack<T>(top)](auto v) { return simd::exp(v - t); }, x));
 }
 
 template <class T>
@@ -88,26 +95,28 @@ void run(Device device, const CrossEntropyJob& job, int64_t rows) {
   bool backward = job.losses == nullptr, native = job.dtype == dtype_of<T>;
   const char* label = backward ? "farro::cross_entropy_backward" : "farro::cross_entropy";
   int64_t grain = std::max<int64_t>(1, 2048 / std::max<int64_t>(n, 1));
-  parallel_blocks(device, label, {rows, grain, static_cast<double>(n) * 2}, [&](int64_t begin, int64_t end) {
-    AlignedBuffer<T> buffer(native ? 0 : n);
-    for (int64_t r = begin; r < end; ++r) {
-      const T* x = as_run(at(job.logits, job.dtype, r * n), job.dtype, n, buffer.data);
-      if (!backward) {
-        job.put_loss(r, log_sum_of_row(x, n));
-        continue;
-      }
-      T* to = native ? static_cast<T*>(job.grad_logits) + r * n : buffer.data;
-      T scale = job.row_scale<T>(r);
-      if (scale == T(0)) {
-        std::fill_n(to, n, T(0));
-      } else {
-        Pack<T> shift(load_as<T>(job.log_sum, job.wide, r)), s(scale);
-        map_row(n, to, [shift, s](auto v) { return simd::exp(v - shift) * s; }, x);
-        to[job.targets[r]] -= scale;
-      }
-      if (!native) write_strided(at(job.grad_logits, job.dtype, r * n), job.dtype, 1, n, to);
-    }
-  });
+  parallel_blocks(
+      device, label, {rows, grain, static_cast<double>(n) * 2}, [&](int64_t begin, int64_t end) {
+        AlignedBuffer<T> buffer(native ? 0 : n);
+        for (int64_t r = begin; r < end; ++r) {
+          const T* x = as_run(at(job.logits, job.dtype, r * n), job.dtype, n, buffer.data);
+          if (!backward) {
+            job.put_loss(r, log_sum_of_row(x, n));
+            continue;
+          }
+          T* to = native ? static_cast<T*>(job.grad_logits) + r * n : buffer.data;
+          T scale = job.row_scale<T>(r);
+          if (scale == T(0)) {
+            std::fill_n(to, n, T(0));
+          } else {
+            Pack<T> shift(load_as<T>(job.log_sum, job.wide, r)), s(scale);
+            map_row(
+                n, to, [shift, s](auto v) { return simd::exp(v - shift) * s; }, x);
+            to[job.targets[r]] -= scale;
+          }
+          if (!native) write_strided(at(job.grad_logits, job.dtype, r * n), job.dtype, 1, n, to);
+        }
+      });
 }
 
 void run(Device device, const CrossEntropyJob& job, int64_t rows) {
@@ -118,13 +127,14 @@ void run(Device device, const CrossEntropyJob& job, int64_t rows) {
     } else if (job.losses) {
       for_each(device, "farro::cross_entropy", rows, CrossEntropyRow<T>{job}, cost);
     } else {
-      for_each(device, "farro::cross_entropy_backward", rows, CrossEntropyGradientRow<T>{job}, cost);
+      for_each(device, "farro::cross_entropy_backward", rows, CrossEntropyGradientRow<T>{job},
+               cost);
     }
   });
 }
 
-CrossEntropyJob make_job(const ArrayView& log_sum, const ArrayView& logits, const ArrayView& targets,
-                         const ArrayView* weight, int64_t ignore_index) {
+CrossEntropyJob make_job(const ArrayView& log_sum, const ArrayView& logits,
+                         const ArrayView& targets, const ArrayView* weight, int64_t ignore_index) {
   CrossEntropyJob job{};
   job.classes = logits.sizes[1];
   job.logits = logits.data;
@@ -140,15 +150,16 @@ CrossEntropyJob make_job(const ArrayView& log_sum, const ArrayView& logits, cons
 
 }  // namespace
 
-void cross_entropy(const ArrayView& losses, const ArrayView& log_sum, const ArrayView& logits, const ArrayView& targets,
-                   const ArrayView* weight, int64_t ignore_index) {
+void cross_entropy(const ArrayView& losses, const ArrayView& log_sum, const ArrayView& logits,
+                   const ArrayView& targets, const ArrayView* weight, int64_t ignore_index) {
   CrossEntropyJob job = make_job(log_sum, logits, targets, weight, ignore_index);
   job.losses = losses.data;
   run(logits.device, job, logits.sizes[0]);
 }
 
-void cross_entropy_backward(const ArrayView& grad_logits, const ArrayView& grad, double scale, const ArrayView& log_sum,
-                            const ArrayView& logits, const ArrayView& targets, const ArrayView* weight,
+void cross_entropy_backward(const ArrayView& grad_logits, const ArrayView& grad, double scale,
+                            const ArrayView& log_sum, const ArrayView& logits,
+                            const ArrayView& targets, const ArrayView* weight,
                             int64_t ignore_index) {
   CrossEntropyJob job = make_job(log_sum, logits, targets, weight, ignore_index);
   job.grad_logits = grad_logits.data;

@@ -62,33 +62,39 @@ struct TakeElement {
 };
 
 template <class W>
-void take_words(const ArrayView& out, const ArrayView& from, const ArrayView& positions, const Selection& selection) {
+void take_words(const ArrayView& out, const ArrayView& from, const ArrayView& positions,
+                const Selection& selection) {
   Split split(from, selection.first, selection.count);
-  int64_t count = positions.numel(), width = split.inner.count(), rows = split.outer.count() * count;
+  int64_t count = positions.numel(), width = split.inner.count(),
+          rows = split.outer.count() * count;
   const int64_t* at_position = positions.as<const int64_t>();
   W* to = out.as<W>();
   const W* data = from.as<const W>();
   if (!out.device.is_host() || use_reference_kernels()) {
-    for_each(out.device, "farro::take", rows * width, TakeElement<W>{to, data, at_position, count, width, split});
+    for_each(out.device, "farro::take", rows * width,
+             TakeElement<W>{to, data, at_position, count, width, split});
     return;
   }
   int64_t grain = std::max<int64_t>(kGrain / width, 1);
   double cost = 3 + 0.5 * static_cast<double>(width);
   parallel_blocks(out.device, "farro::take", {rows, grain, cost}, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      const W* source = data + split.outer.offset(row / count) + split.middle.offset(at_position[row % count]);
+      const W* source =
+          data + split.outer.offset(row / count) + split.middle.offset(at_position[row % count]);
       W* target = to + row * width;
       if (width == 1) {
         *target = *source;
         continue;
       }
-      for_stretches(split.inner, 0, width, [&](int64_t offset, int64_t done, int64_t n, int64_t stride) {
-        if (stride == 1) {
-          std::copy_n(source + offset, n, target + done);
-        } else {
-          for (int64_t i = 0; i < n; ++i) target[done + i] = source[offset + i * stride];
-        }
-      });
+      for_stretches(split.inner, 0, width,
+                    [&](int64_t offset, int64_t done, int64_t n, int64_t stride) {
+                      if (stride == 1) {
+                        std::copy_n(source + offset, n, target + done);
+                      } else {
+                        for (int64_t i = 0; i < n; ++i)
+                          target[done + i] = source[offset + i * stride];
+                      }
+                    });
     }
   });
 }
@@ -117,7 +123,8 @@ struct AddScaled {
   }
 };
 
-/// One element outside of the indexed dimensions, all positions in turn: writes that meet keep their order.
+/// One element outside of the indexed dimensions, all positions in turn: writes that meet keep
+/// their order.
 template <class Write>
 struct WriteElement {
   using W = typename Write::Element;
@@ -130,18 +137,24 @@ struct WriteElement {
   FARRO_FUNCTION void operator()(int64_t i) const {
     W* out = to + target.outer.offset(i / width) + target.inner.offset(i % width);
     const W* in = values + source.outer.offset(i / width) + source.inner.offset(i % width);
-    for (int64_t p = 0; p < count; ++p) write(out[target.middle.offset(positions[p])], in[source.middle.offset(p)]);
+    for (int64_t p = 0; p < count; ++p)
+      write(out[target.middle.offset(positions[p])], in[source.middle.offset(p)]);
   }
 };
 
 /// Blocks share out the elements outside of the indexed dimensions, never the positions.
 template <class Write>
-void write_words(const char* label, const ArrayView& to, const ArrayView& positions, const ArrayView& values,
-                 const Selection& selection, const Write& write) {
+void write_words(const char* label, const ArrayView& to, const ArrayView& positions,
+                 const ArrayView& values, const Selection& selection, const Write& write) {
   using W = typename Write::Element;
-  WriteElement<Write> element{to.as<W>(), values.as<const W>(), positions.as<const int64_t>(), positions.numel(), 1,
+  WriteElement<Write> element{to.as<W>(),
+                              values.as<const W>(),
+                              positions.as<const int64_t>(),
+                              positions.numel(),
+                              1,
                               Split(to, selection.first, selection.count),
-                              Split(values, selection.first, selection.positions_dims), write};
+                              Split(values, selection.first, selection.positions_dims),
+                              write};
   int64_t count = element.count, width = element.width = element.target.inner.count();
   int64_t n = element.target.outer.count() * width;
   if (count == 0 || n == 0) return;
@@ -176,23 +189,33 @@ void write_words(const char* label, const ArrayView& to, const ArrayView& positi
 
 }  // namespace
 
-void take(const ArrayView& out, const ArrayView& from, const ArrayView& positions, const Selection& selection) {
+void take(const ArrayView& out, const ArrayView& from, const ArrayView& positions,
+          const Selection& selection) {
   if (out.numel() == 0) return;
   switch (size_of(out.dtype)) {
-    case 1: return take_words<uint8_t>(out, from, positions, selection);
-    case 2: return take_words<uint16_t>(out, from, positions, selection);
-    case 4: return take_words<uint32_t>(out, from, positions, selection);
-    default: return take_words<uint64_t>(out, from, positions, selection);
+    case 1:
+      return take_words<uint8_t>(out, from, positions, selection);
+    case 2:
+      return take_words<uint16_t>(out, from, positions, selection);
+    case 4:
+      return take_words<uint32_t>(out, from, positions, selection);
+    default:
+      return take_words<uint64_t>(out, from, positions, selection);
   }
 }
 
-void put(const ArrayView& to, const ArrayView& positions, const ArrayView& values, const Selection& selection) {
+void put(const ArrayView& to, const ArrayView& positions, const ArrayView& values,
+         const Selection& selection) {
   const char* label = "farro::put";
   switch (size_of(to.dtype)) {
-    case 1: return write_words(label, to, positions, values, selection, Assign<uint8_t>{});
-    case 2: return write_words(label, to, positions, values, selection, Assign<uint16_t>{});
-    case 4: return write_words(label, to, positions, values, selection, Assign<uint32_t>{});
-    default: return write_words(label, to, positions, values, selection, Assign<uint64_t>{});
+    case 1:
+      return write_words(label, to, positions, values, selection, Assign<uint8_t>{});
+    case 2:
+      return write_words(label, to, positions, values, selection, Assign<uint16_t>{});
+    case 4:
+      return write_words(label, to, positions, values, selection, Assign<uint32_t>{});
+    default:
+      return write_words(label, to, positions, values, selection, Assign<uint64_t>{});
   }
 }
 
@@ -200,7 +223,8 @@ void add_at(const ArrayView& to, const ArrayView& positions, const ArrayView& va
             const Selection& selection) {
   dispatch_dtype("add_at", to.dtype, kScalars, [&]<class S>() {
     using Add = AddScaled<S>;
-    write_words("farro::add_at", to, positions, values, selection, Add{static_cast<typename Add::Compute>(alpha)});
+    write_words("farro::add_at", to, positions, values, selection,
+                Add{static_cast<typename Add::Compute>(alpha)});
   });
 }
 
@@ -288,16 +312,17 @@ Flag run_combine(const ArrayView& positions, const Combine& combine) {
     return flag;
   }
   std::atomic<int64_t> first{n};
-  parallel_blocks(positions.device, "farro::positions", {n, kGrain, 4}, [&](int64_t begin, int64_t end) {
-    int64_t value = 0;
-    for (int64_t i = begin; i < end; ++i) {
-      if (combine.combine(i, value) < 0) continue;
-      int64_t seen = first.load();
-      while (i < seen && !first.compare_exchange_weak(seen, i)) {
-      }
-      return;
-    }
-  });
+  parallel_blocks(positions.device, "farro::positions", {n, kGrain, 4},
+                  [&](int64_t begin, int64_t end) {
+                    int64_t value = 0;
+                    for (int64_t i = begin; i < end; ++i) {
+                      if (combine.combine(i, value) < 0) continue;
+                      int64_t seen = first.load();
+                      while (i < seen && !first.compare_exchange_weak(seen, i)) {
+                      }
+                      return;
+                    }
+                  });
   if (first < n) {
     flag.entry = first;
     flag.which = combine.combine(first, flag.value);
@@ -312,8 +337,8 @@ std::optional<BadIndex> bad_index(const Flag& flag) {
 
 }  // namespace
 
-std::optional<BadIndex> combine_indices(const ArrayView& positions, std::span<const ArrayView> indices,
-                                        const Dims& sizes) {
+std::optional<BadIndex> combine_indices(const ArrayView& positions,
+                                        std::span<const ArrayView> indices, const Dims& sizes) {
   CombineElement combine{};
   combine.positions = positions.as<int64_t>();
   combine.count = static_cast<int>(indices.size());
@@ -321,7 +346,8 @@ std::optional<BadIndex> combine_indices(const ArrayView& positions, std::span<co
     const ArrayView& index = indices[k];
     Dims strides(positions.ndim(), 0);
     int lead = positions.ndim() - index.ndim();
-    for (int d = 0; d < index.ndim(); ++d) strides[d + lead] = index.sizes[d] == 1 ? 0 : index.strides[d];
+    for (int d = 0; d < index.ndim(); ++d)
+      strides[d + lead] = index.sizes[d] == 1 ? 0 : index.strides[d];
     combine.data[k] = index.data;
     combine.dtype[k] = index.dtype;
     combine.walk[k] = Walk(positions.sizes, strides);
@@ -330,9 +356,15 @@ std::optional<BadIndex> combine_indices(const ArrayView& positions, std::span<co
   return bad_index(run_combine(positions, combine));
 }
 
-std::optional<BadIndex> gather_positions(const ArrayView& positions, const ArrayView& index, const Dims& sizes, int dim) {
-  GatherPosition combine{positions.as<int64_t>(), index.data, index.dtype, Walk(index.sizes, index.strides),
-                         index.sizes, sizes, dim};
+std::optional<BadIndex> gather_positions(const ArrayView& positions, const ArrayView& index,
+                                         const Dims& sizes, int dim) {
+  GatherPosition combine{positions.as<int64_t>(),
+                         index.data,
+                         index.dtype,
+                         Walk(index.sizes, index.strides),
+                         index.sizes,
+                         sizes,
+                         dim};
   return bad_index(run_combine(positions, combine));
 }
 
@@ -357,7 +389,8 @@ void for_nonzero(const ArrayView& array, const Walk& walk, int64_t begin, int64_
 ArrayView on_host(const ArrayView& array, IntrusivePtr<Storage>& keep, bool copied) {
   if (array.device.is_host()) return array;
   keep = Storage::allocate(static_cast<size_t>(array.numel()) * size_of(array.dtype), Device());
-  ArrayView result{keep->data(), array.dtype, Device(), array.sizes, contiguous_strides(array.sizes)};
+  ArrayView result{keep->data(), array.dtype, Device(), array.sizes,
+                   contiguous_strides(array.sizes)};
   if (copied) copy(result, array);
   return result;
 }
@@ -378,7 +411,8 @@ int64_t count_nonzero(const ArrayView& array) {
   IntrusivePtr<Storage> keep;
   ArrayView host = on_host(array, keep, true);
   int64_t total = 0;
-  for (int64_t count : count_blocks(host, Walk(host.sizes, host.strides), host.numel())) total += count;
+  for (int64_t count : count_blocks(host, Walk(host.sizes, host.strides), host.numel()))
+    total += count;
   return total;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-/// Internal to host kernels: loops over rows of T in SIMD packs. Partial results are kept in a fixed number of lanes, so
-/// that the bits do not depend on the width of the processor's registers.
+/// Internal to host kernels: loops over rows of T in SIMD packs. Partial results are kept in a
+/// fixed number of lanes, so that the bits do not depend on the width of the processor's registers.
 
 #include <xsimd/xsimd.hpp>
 
@@ -29,7 +29,8 @@ template <class T>
 FARRO_INLINE Pack<T> load_first(const T* from, int64_t n) {
 #ifdef __AVX2__
   if constexpr (sizeof(Pack<T>) == 32 && std::is_floating_point_v<T>) {
-    alignas(32) static constexpr int32_t mask[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
+    alignas(32) static constexpr int32_t mask[16] = {-1, -1, -1, -1, -1, -1, -1, -1,
+                                                     0,  0,  0,  0,  0,  0,  0,  0};
     const int32_t* at = mask + 8 - n * static_cast<int64_t>(sizeof(T) / 4);
     __m256i m = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
     if constexpr (sizeof(T) == 4) {
@@ -67,7 +68,8 @@ FARRO_INLINE Pack<T> keep_first(Pack<T> value, int64_t n, T other) {
     for (size_t k = 0; k < result.size(); ++k) result[k] = static_cast<T>(k);
     return result;
   }();
-  return xsimd::select(Pack<T>::load_aligned(numbers.data()) < Pack<T>(static_cast<T>(n)), value, Pack<T>(other));
+  return xsimd::select(Pack<T>::load_aligned(numbers.data()) < Pack<T>(static_cast<T>(n)), value,
+                       Pack<T>(other));
 }
 
 /// out[i] = f(in[i]…), in packs.
@@ -81,15 +83,20 @@ FARRO_INLINE void map_row(int64_t n, T* out, const F& f, const In*... in) {
 
 struct Add {
   template <class P>
-  FARRO_INLINE P operator()(P a, P b) const { return a + b; }
+  FARRO_INLINE P operator()(P a, P b) const {
+    return a + b;
+  }
 };
 /// The larger one; of a number and a NaN, either.
 struct Largest {
   template <class T>
-  FARRO_INLINE Pack<T> operator()(Pack<T> a, Pack<T> b) const { return xsimd::max(a, b); }
+  FARRO_INLINE Pack<T> operator()(Pack<T> a, Pack<T> b) const {
+    return xsimd::max(a, b);
+  }
   template <class T>
-    requires std::is_floating_point_v<T>
-  FARRO_INLINE T operator()(T a, T b) const { return a > b ? a : b; }
+  requires std::is_floating_point_v<T> FARRO_INLINE T operator()(T a, T b) const {
+    return a > b ? a : b;
+  }
 };
 
 /// Combines the lanes of a pack by halving.
@@ -105,23 +112,27 @@ FARRO_INLINE T fold_pack(Pack<T> value, const Combine& combine) {
   return lanes[0];
 }
 
-/// Sums (or maxima…) over a row: slot i mod Lanes takes combine(slot, f(in[i]…)), and the slots are combined by halving.
+/// Sums (or maxima…) over a row: slot i mod Lanes takes combine(slot, f(in[i]…)), and the slots are
+/// combined by halving.
 template <int64_t Lanes, class T, class Combine, class F, class... In>
-FARRO_INLINE T fold_lanes(int64_t n, T identity, const Combine& combine, const F& f, const In*... in) {
+FARRO_INLINE T fold_lanes(int64_t n, T identity, const Combine& combine, const F& f,
+                          const In*... in) {
   constexpr int64_t width = kPackSize<T>, packs = Lanes / width;
   Pack<T> slots[packs];
   for (int64_t k = 0; k < packs; ++k) slots[k] = Pack<T>(identity);
   int64_t i = 0;
   for (; i + Lanes <= n; i += Lanes) {
 #pragma GCC unroll 8
-    for (int64_t k = 0; k < packs; ++k) slots[k] = combine(slots[k], f(Pack<T>::load_unaligned(in + i + k * width)...));
+    for (int64_t k = 0; k < packs; ++k)
+      slots[k] = combine(slots[k], f(Pack<T>::load_unaligned(in + i + k * width)...));
   }
 #pragma GCC unroll 8
   for (int64_t k = 0; k < packs; ++k, i += width) {
     if (i + width <= n) {
       slots[k] = combine(slots[k], f(Pack<T>::load_unaligned(in + i)...));
     } else {
-      if (i < n) slots[k] = combine(slots[k], keep_first(f(load_first(in + i, n - i)...), n - i, identity));
+      if (i < n)
+        slots[k] = combine(slots[k], keep_first(f(load_first(in + i, n - i)...), n - i, identity));
       break;
     }
   }
@@ -133,7 +144,8 @@ FARRO_INLINE T fold_lanes(int64_t n, T identity, const Combine& combine, const F
 }
 
 template <class T, class Combine, class F, class... In>
-FARRO_INLINE T fold_row(int64_t n, T identity, const Combine& combine, const F& f, const In*... in) {
+FARRO_INLINE T fold_row(int64_t n, T identity, const Combine& combine, const F& f,
+                        const In*... in) {
   return fold_lanes<kLanes<T>>(n, identity, combine, f, in...);
 }
 
@@ -172,7 +184,8 @@ FARRO_INLINE T map_and_sum(int64_t n, T* out, const F& f, const T* in) {
   return fold_pack(slots[0], Add());
 }
 
-/// Q sums at once over many stretches: lanes in T, flushed into double totals after a few thousand elements.
+/// Q sums at once over many stretches: lanes in T, flushed into double totals after a few thousand
+/// elements.
 template <class T, int Q>
 class LaneSums {
  public:
@@ -185,7 +198,8 @@ class LaneSums {
     int64_t i = 0;
     for (; i + kLanes<T> <= n; i += kLanes<T>) {
 #pragma GCC unroll 8
-      for (int64_t k = 0; k < kPacks; ++k) accumulate(k, f(Pack<T>::load_unaligned(in + i + k * width)...));
+      for (int64_t k = 0; k < kPacks; ++k)
+        accumulate(k, f(Pack<T>::load_unaligned(in + i + k * width)...));
     }
 #pragma GCC unroll 8
     for (int64_t k = 0; k < kPacks; ++k, i += width) {
@@ -242,7 +256,8 @@ class AlignedBuffer {
   Scratch scratch_;
 
  public:
-  explicit AlignedBuffer(int64_t n) : scratch_(static_cast<size_t>(n) * sizeof(T)), data(scratch_.as<T>()) {}
+  explicit AlignedBuffer(int64_t n)
+      : scratch_(static_cast<size_t>(n) * sizeof(T)), data(scratch_.as<T>()) {}
   T* data;
 };
 

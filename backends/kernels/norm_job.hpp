@@ -19,7 +19,9 @@ struct OptionalArray {
     if (view != nullptr) *this = OptionalArray(*view);
   }
   template <class T>
-  FARRO_FUNCTION T get(int64_t i, T absent) const { return data ? load_as<T>(data, dtype, i) : absent; }
+  FARRO_FUNCTION T get(int64_t i, T absent) const {
+    return data ? load_as<T>(data, dtype, i) : absent;
+  }
   template <class T>
   FARRO_FUNCTION void set(int64_t i, T value) const {
     if (data) store_as(data, dtype, i, value);
@@ -34,7 +36,8 @@ struct BatchNormJob {
   double eps = 0, momentum = 0;
   bool batch_statistics = true;
 
-  explicit BatchNormJob(const BatchNormShape& s) : samples(s.samples), channels(s.channels), length(s.length) {}
+  explicit BatchNormJob(const BatchNormShape& s)
+      : samples(s.samples), channels(s.channels), length(s.length) {}
   FARRO_FUNCTION int64_t count() const { return samples * length; }
 
   template <class T>

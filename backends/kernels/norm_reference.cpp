@@ -83,7 +83,8 @@ struct LayerNormForward {
     job.inv_std.set(r, inv_std);
     for (int64_t i = 0; i < job.n; ++i) {
       T centred = job.in.get(r * job.n + i, T(0)) - mean;
-      job.out.set(r * job.n + i, centred * inv_std * job.weight.get(i, T(1)) + job.bias.get(i, T(0)));
+      job.out.set(r * job.n + i,
+                  centred * inv_std * job.weight.get(i, T(1)) + job.bias.get(i, T(0)));
     }
   }
 };
@@ -102,7 +103,8 @@ struct LayerNormBackward {
     for (int64_t i = 0; i < job.n; ++i) {
       T g = job.grad_out.get(r * job.n + i, T(0)) * job.weight.get(i, T(1));
       T x = (job.in.get(r * job.n + i, T(0)) - mean) * inv_std;
-      job.grad_in.set(r * job.n + i, inv_std * (g - static_cast<T>(sum / n) - x * static_cast<T>(dot / n)));
+      job.grad_in.set(r * job.n + i,
+                      inv_std * (g - static_cast<T>(sum / n) - x * static_cast<T>(dot / n)));
     }
   }
 };
@@ -115,7 +117,8 @@ struct LayerNormParameters {
     for (int64_t r = 0; r < job.rows; ++r) {
       T g = job.grad_out.get(r * job.n + i, T(0));
       bias += g;
-      weight += g * ((job.in.get(r * job.n + i, T(0)) - job.mean.get(r, T(0))) * job.inv_std.get(r, T(1)));
+      weight += g * ((job.in.get(r * job.n + i, T(0)) - job.mean.get(r, T(0))) *
+                     job.inv_std.get(r, T(1)));
     }
     job.grad_weight.set(i, weight);
     job.grad_bias.set(i, bias);
@@ -123,7 +126,8 @@ struct LayerNormParameters {
 };
 
 template <template <class> class Functor, class Job>
-void run(Device device, const char* label, const Job& job, DType dtype, int64_t items, int64_t work) {
+void run(Device device, const char* label, const Job& job, DType dtype, int64_t items,
+         int64_t work) {
   dispatch_dtype(label, compute_dtype(dtype), kComputeFloats, [&]<class T>() {
     for_each(device, label, items, Functor<T>{{job}}, static_cast<double>(work) * 8);
   });
@@ -136,11 +140,13 @@ void batch_norm_reference(Device device, const BatchNormJob& job) {
 }
 
 void batch_norm_apply_reference(Device device, const BatchNormJob& job) {
-  run<BatchNormApply>(device, "farro::batch_norm_apply", job, job.in.dtype, job.channels, job.count());
+  run<BatchNormApply>(device, "farro::batch_norm_apply", job, job.in.dtype, job.channels,
+                      job.count());
 }
 
 void batch_norm_backward_reference(Device device, const BatchNormJob& job) {
-  run<BatchNormBackward>(device, "farro::batch_norm_backward", job, job.in.dtype, job.channels, job.count());
+  run<BatchNormBackward>(device, "farro::batch_norm_backward", job, job.in.dtype, job.channels,
+                         job.count());
 }
 
 void layer_norm_reference(Device device, const LayerNormJob& job) {
@@ -149,9 +155,11 @@ void layer_norm_reference(Device device, const LayerNormJob& job) {
 
 void layer_norm_backward_reference(Device device, const LayerNormJob& job) {
   if (job.grad_in.data) {
-    run<LayerNormBackward>(device, "farro::layer_norm_backward", job, job.in.dtype, job.rows, job.n);
+    run<LayerNormBackward>(device, "farro::layer_norm_backward", job, job.in.dtype, job.rows,
+                           job.n);
   }
-  run<LayerNormParameters>(device, "farro::layer_norm_parameters", job, job.in.dtype, job.n, job.rows);
+  run<LayerNormParameters>(device, "farro::layer_norm_parameters", job, job.in.dtype, job.n,
+                           job.rows);
 }
 
 }  // namespace farro::kernels

@@ -23,8 +23,8 @@ int64_t run_length(std::span<const PointwiseOperand> out, std::span<const Pointw
 
 /// One block: gathers, runs and scatters `length` elements at a time.
 template <class T>
-void run_block(std::span<const PointwiseOperand> out, std::span<const PointwiseOperand> in, int64_t begin, int64_t end,
-               int64_t length, RunFn run, const void* context) {
+void run_block(std::span<const PointwiseOperand> out, std::span<const PointwiseOperand> in,
+               int64_t begin, int64_t end, int64_t length, RunFn run, const void* context) {
   alignas(64) T memory[kBuffered];
   T* free = memory;
   void* to[kMaxOperands];
@@ -36,7 +36,8 @@ void run_block(std::span<const PointwiseOperand> out, std::span<const PointwiseO
     from[k] = nullptr;
     if (!in[k].data || in[k].direct) continue;
     from[k] = gathered[k] = take();
-    if (in[k].one) std::fill_n(gathered[k], std::min(length, end - begin), in[k].template load<T>(0));
+    if (in[k].one)
+      std::fill_n(gathered[k], std::min(length, end - begin), in[k].template load<T>(0));
   }
   for (size_t k = 0; k < out.size(); ++k) {
     if (!out[k].direct) to[k] = results[k] = take();
@@ -46,8 +47,10 @@ void run_block(std::span<const PointwiseOperand> out, std::span<const PointwiseO
     for (size_t k = 0; k < in.size(); ++k) {
       const PointwiseOperand& x = in[k];
       if (!x.data || x.one) continue;
-      if (x.direct) from[k] = static_cast<const T*>(x.data) + i;
-      else kernels::read_run(x.data, x.dtype, x.walk, i, n, gathered[k]);
+      if (x.direct)
+        from[k] = static_cast<const T*>(x.data) + i;
+      else
+        kernels::read_run(x.data, x.dtype, x.walk, i, n, gathered[k]);
     }
     for (size_t k = 0; k < out.size(); ++k) {
       if (out[k].direct) to[k] = static_cast<T*>(out[k].data) + i;
@@ -62,7 +65,8 @@ void run_block(std::span<const PointwiseOperand> out, std::span<const PointwiseO
 
 }  // namespace
 
-PointwiseOperand operand(const ArrayView& array, const Dims& sizes, DType compute, bool may_be_one) {
+PointwiseOperand operand(const ArrayView& array, const Dims& sizes, DType compute,
+                         bool may_be_one) {
   PointwiseOperand result;
   result.data = array.data;
   result.dtype = array.dtype;
@@ -86,16 +90,23 @@ PointwiseOperand operand(const ArrayView& array, const Dims& sizes, DType comput
   return result;
 }
 
-void run_operands(const OperandsRun& what, std::span<const PointwiseOperand> out, std::span<const PointwiseOperand> in,
-                  RunFn run, const void* context) {
+void run_operands(const OperandsRun& what, std::span<const PointwiseOperand> out,
+                  std::span<const PointwiseOperand> in, RunFn run, const void* context) {
   int64_t length = run_length(out, in);
-  parallel_blocks(what.device, what.label, {what.n, kGrain, what.cost}, [&](int64_t begin, int64_t end) {
-    switch (what.compute) {
-      case DType::Float32: run_block<float>(out, in, begin, end, length, run, context); break;
-      case DType::Float64: run_block<double>(out, in, begin, end, length, run, context); break;
-      default: run_block<int64_t>(out, in, begin, end, length, run, context); break;
-    }
-  });
+  parallel_blocks(what.device, what.label, {what.n, kGrain, what.cost},
+                  [&](int64_t begin, int64_t end) {
+                    switch (what.compute) {
+                      case DType::Float32:
+                        run_block<float>(out, in, begin, end, length, run, context);
+                        break;
+                      case DType::Float64:
+                        run_block<double>(out, in, begin, end, length, run, context);
+                        break;
+                      default:
+                        run_block<int64_t>(out, in, begin, end, length, run, context);
+                        break;
+                    }
+                  });
 }
 
 }  // namespace farro

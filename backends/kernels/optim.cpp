@@ -18,7 +18,8 @@ using Compute = std::conditional_t<std::is_same_v<T, double>, double, float>;
 /// The formula of Adam for numbers and packs; S is the compute type.
 template <class S>
 struct AdamFormula {
-  S one_minus_beta1, beta2, one_minus_beta2, eps, step_size, root_bias_correction2, l2, shrink, sign;
+  S one_minus_beta1, beta2, one_minus_beta2, eps, step_size, root_bias_correction2, l2, shrink,
+      sign;
 
   explicit AdamFormula(const AdamStep& s)
       : one_minus_beta1(static_cast<S>(s.one_minus_beta1)),
@@ -70,8 +71,9 @@ struct SGDFormula {
   }
 };
 
-/// Calls body(param, grad, offset, count) with parameters and gradients of type S for [begin, end): the arrays
-/// themselves, or 16-bit values converted chunk by chunk and, the parameters, rounded back.
+/// Calls body(param, grad, offset, count) with parameters and gradients of type S for [begin, end):
+/// the arrays themselves, or 16-bit values converted chunk by chunk and, the parameters, rounded
+/// back.
 template <class T, class S, class Body>
 void in_compute_type(T* param, const T* grad, int64_t begin, int64_t end, const Body& body) {
   if constexpr (std::is_same_v<T, S>) {
@@ -88,14 +90,15 @@ void in_compute_type(T* param, const T* grad, int64_t begin, int64_t end, const 
   }
 }
 
-/// Runs update(i, load, store) over n elements in packs; the last, partial pack is padded. (CUDA's compiler fails on
-/// packs made by {}, hence S(0) below.)
+/// Runs update(i, load, store) over n elements in packs; the last, partial pack is padded. (CUDA's
+/// compiler fails on packs made by {}, hence S(0) below.)
 template <class S, class Update>
 FARRO_INLINE void in_packs(int64_t n, const Update& update) {
   int64_t i = 0;
   for (; i + pack_size<S> <= n; i += pack_size<S>) {
     update(
-        i, [](const S* from) { return simd::load(from); }, [](S* to, const Pack<S>& x) { simd::store(to, x); });
+        i, [](const S* from) { return simd::load(from); },
+        [](S* to, const Pack<S>& x) { simd::store(to, x); });
   }
   if (i < n) {
     int64_t rest = n - i;
@@ -163,8 +166,8 @@ constexpr auto kFloats = boost::hana::tuple_t<float, double, BFloat16, Float16>;
 
 }  // namespace
 
-void adam_step(const ArrayView& param, const ArrayView& grad, const ArrayView& exp_avg, const ArrayView& exp_avg_sq,
-               const ArrayView* max_exp_avg_sq, const AdamStep& step) {
+void adam_step(const ArrayView& param, const ArrayView& grad, const ArrayView& exp_avg,
+               const ArrayView& exp_avg_sq, const ArrayView* max_exp_avg_sq, const AdamStep& step) {
   constexpr const char* kLabel = "farro::adam_step";
   int64_t n = param.numel();
   dispatch_dtype("adam_step", param.dtype, kFloats, [&]<class T>() {
@@ -172,7 +175,8 @@ void adam_step(const ArrayView& param, const ArrayView& grad, const ArrayView& e
     AdamFormula<S> formula(step);
     T* p = param.as<T>();
     const T* g = grad.as<T>();
-    S *m = exp_avg.as<S>(), *v = exp_avg_sq.as<S>(), *largest = max_exp_avg_sq ? max_exp_avg_sq->as<S>() : nullptr;
+    S *m = exp_avg.as<S>(), *v = exp_avg_sq.as<S>(),
+      *largest = max_exp_avg_sq ? max_exp_avg_sq->as<S>() : nullptr;
     if (plain(param.device)) {
       for_each(param.device, kLabel, n, AdamElement<T, S>{formula, p, g, m, v, largest});
       return;
@@ -189,7 +193,8 @@ void adam_step(const ArrayView& param, const ArrayView& grad, const ArrayView& e
   });
 }
 
-void sgd_step(const ArrayView& param, const ArrayView& grad, const ArrayView* momentum_buffer, const SGDStep& step) {
+void sgd_step(const ArrayView& param, const ArrayView& grad, const ArrayView* momentum_buffer,
+              const SGDStep& step) {
   constexpr const char* kLabel = "farro::sgd_step";
   int64_t n = param.numel();
   dispatch_dtype("sgd_step", param.dtype, kFloats, [&]<class T>() {

@@ -25,7 +25,8 @@ struct LinspaceElement {
   double start, stop, step;
   int64_t n;
   FARRO_FUNCTION void operator()(int64_t i) const {
-    double value = i < n / 2 ? start + step * static_cast<double>(i) : stop - step * static_cast<double>(n - 1 - i);
+    double value = i < n / 2 ? start + step * static_cast<double>(i)
+                             : stop - step * static_cast<double>(n - 1 - i);
     store_as(to, dtype, walk.offset(i), value);
   }
 };
@@ -62,7 +63,8 @@ void linspace(const ArrayView& to, double start, double stop) {
   double step = n > 1 ? (stop - start) / static_cast<double>(n - 1) : 0;
   // A single number is the start.
   for_each(to.device, "farro::linspace", n,
-           LinspaceElement{to.data, to.dtype, Walk(to.sizes, to.strides), start, n > 1 ? stop : start, step, n});
+           LinspaceElement{to.data, to.dtype, Walk(to.sizes, to.strides), start,
+                           n > 1 ? stop : start, step, n});
 }
 
 void triangle(const ArrayView& to, const ArrayView& from, int64_t diagonal, bool upper) {
@@ -70,7 +72,8 @@ void triangle(const ArrayView& to, const ArrayView& from, int64_t diagonal, bool
   dispatch_dtype("triangle", compute_dtype(to.dtype), kComputeScalars, [&]<class T>() {
     for_each(to.device, "farro::triangle", to.numel(),
              TriangleElement<T>{to.data, from.data, to.dtype, Walk(to.sizes, to.strides),
-                                Walk(from.sizes, from.strides), to.sizes[d - 2], to.sizes[d - 1], diagonal, upper});
+                                Walk(from.sizes, from.strides), to.sizes[d - 2], to.sizes[d - 1],
+                                diagonal, upper});
   });
 }
 

@@ -18,8 +18,8 @@ inline constexpr int64_t kPhiloxBlocks = 8;
 
 #ifdef __AVX2__
 
-/// Four blocks side by side: words in the lower halves of 64-bit lanes, whose upper halves hold leftovers that no
-/// multiplication reads.
+/// Four blocks side by side: words in the lower halves of 64-bit lanes, whose upper halves hold
+/// leftovers that no multiplication reads.
 struct PhiloxLanes {
   __m256i c0, c1, c2, c3;
 
@@ -41,7 +41,8 @@ struct PhiloxLanes {
   }
 };
 
-/// The words of `blocks` (a multiple of kPhiloxBlocks) blocks from `first` on: word i % 4 of block first + i / 4 at i.
+/// The words of `blocks` (a multiple of kPhiloxBlocks) blocks from `first` on: word i % 4 of block
+/// first + i / 4 at i.
 inline void philox_words(const Philox& random, uint64_t first, int64_t blocks, uint32_t* words) {
   auto operation_low = _mm256_set1_epi64x(static_cast<int64_t>(random.operation & 0xffffffffu));
   auto operation_high = _mm256_set1_epi64x(static_cast<int64_t>(random.operation >> 32));

@@ -24,7 +24,9 @@ struct PoolCell {
       : a(pool_window(s, 0, o / (s.out[1] * s.out[2]))),
         b(pool_window(s, 1, o / s.out[2] % s.out[1])),
         c(pool_window(s, 2, o % s.out[2])) {}
-  FARRO_FUNCTION bool empty() const { return a.end <= a.begin || b.end <= b.begin || c.end <= c.begin; }
+  FARRO_FUNCTION bool empty() const {
+    return a.end <= a.begin || b.end <= b.begin || c.end <= c.begin;
+  }
 };
 
 template <class T>
@@ -69,7 +71,8 @@ struct AvgPoolOutput {
         }
       }
     }
-    store_as(job.out, job.dtype, item, w.empty() ? T(0) : sum / static_cast<T>(pool_divisor(s, w.a, w.b, w.c)));
+    store_as(job.out, job.dtype, item,
+             w.empty() ? T(0) : sum / static_cast<T>(pool_divisor(s, w.a, w.b, w.c)));
   }
 };
 
@@ -131,26 +134,31 @@ using AvgGradient = PoolGradient<T, false>;
 
 }  // namespace
 
-void max_pool_reference(const ArrayView& out, const ArrayView& indices, const ArrayView& in, const PoolShape& shape) {
+void max_pool_reference(const ArrayView& out, const ArrayView& indices, const ArrayView& in,
+                        const PoolShape& shape) {
   run<MaxPoolOutput>("farro::max_pool", out, in, &indices, shape, shape.planes * shape.out_size());
 }
 
-void max_pool_backward_reference(const ArrayView& grad_in, const ArrayView& grad_out, const ArrayView& indices,
-                                 const PoolShape& shape) {
-  run<MaxGradient>("farro::max_pool_backward", grad_in, grad_out, &indices, shape, shape.planes * shape.in_size());
+void max_pool_backward_reference(const ArrayView& grad_in, const ArrayView& grad_out,
+                                 const ArrayView& indices, const PoolShape& shape) {
+  run<MaxGradient>("farro::max_pool_backward", grad_in, grad_out, &indices, shape,
+                   shape.planes * shape.in_size());
 }
 
 void max_pool_gather_reference(const ArrayView& out, const ArrayView& in, const ArrayView& indices,
                                const PoolShape& shape) {
-  run<PoolGather>("farro::max_pool_gather", out, in, &indices, shape, shape.planes * shape.out_size());
+  run<PoolGather>("farro::max_pool_gather", out, in, &indices, shape,
+                  shape.planes * shape.out_size());
 }
 
 void avg_pool_reference(const ArrayView& out, const ArrayView& in, const PoolShape& shape) {
   run<AvgPoolOutput>("farro::avg_pool", out, in, nullptr, shape, shape.planes * shape.out_size());
 }
 
-void avg_pool_backward_reference(const ArrayView& grad_in, const ArrayView& grad_out, const PoolShape& shape) {
-  run<AvgGradient>("farro::avg_pool_backward", grad_in, grad_out, nullptr, shape, shape.planes * shape.in_size());
+void avg_pool_backward_reference(const ArrayView& grad_in, const ArrayView& grad_out,
+                                 const PoolShape& shape) {
+  run<AvgGradient>("farro::avg_pool_backward", grad_in, grad_out, nullptr, shape,
+                   shape.planes * shape.in_size());
 }
 
 }  // namespace farro::kernels

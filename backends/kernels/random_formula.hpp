@@ -11,16 +11,22 @@ namespace farro::kernels {
 
 /// Digits that a uniform number of a dtype keeps.
 FARRO_FUNCTION inline int uniform_digits(DType dtype) {
-  return dtype == DType::Float64 ? 53 : dtype == DType::BFloat16 ? 8 : dtype == DType::Float16 ? 11 : 24;
+  return dtype == DType::Float64    ? 53
+         : dtype == DType::BFloat16 ? 8
+         : dtype == DType::Float16  ? 11
+                                    : 24;
 }
 
-/// x in [0, 1) to [low, high), where rounding must not reach `high`; `last` is the number before it.
+/// x in [0, 1) to [low, high), where rounding must not reach `high`; `last` is the number before
+/// it.
 template <class T>
 struct UniformRange {
   T low, width, last;
   UniformRange(double from, double to)
-      : low(static_cast<T>(from)), width(static_cast<T>(to - from)),
-        last(to > from ? std::nextafter(static_cast<T>(to), static_cast<T>(from)) : static_cast<T>(from)) {}
+      : low(static_cast<T>(from)),
+        width(static_cast<T>(to - from)),
+        last(to > from ? std::nextafter(static_cast<T>(to), static_cast<T>(from))
+                       : static_cast<T>(from)) {}
   FARRO_FUNCTION T operator()(T x) const {
     T y = x * width + low;
     return y < last ? y : last;
@@ -49,7 +55,9 @@ FARRO_FUNCTION inline uint64_t multiply_high(uint64_t a, uint64_t b) {
 }
 
 /// Words below it are successes.
-inline uint64_t bernoulli_threshold(double p) { return static_cast<uint64_t>(std::llround(p * 0x1p32)); }
+inline uint64_t bernoulli_threshold(double p) {
+  return static_cast<uint64_t>(std::llround(p * 0x1p32));
+}
 
 void uniform_reference(const ArrayView& out, const Philox& random, double low, double high);
 void normal_reference(const ArrayView& out, const Philox& random, double mean, double deviation);

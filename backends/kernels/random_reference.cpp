@@ -15,9 +15,13 @@ struct RandomJob {
 
   RandomJob(const ArrayView& view, const Philox& philox)
       : random(philox), walk(view.sizes, view.strides), out(view.data), dtype(view.dtype) {}
-  FARRO_FUNCTION uint32_t word(int64_t i) const { return random(static_cast<uint64_t>(i) / 4).v[i % 4]; }
+  FARRO_FUNCTION uint32_t word(int64_t i) const {
+    return random(static_cast<uint64_t>(i) / 4).v[i % 4];
+  }
   template <class T>
-  FARRO_FUNCTION void put(int64_t i, T value) const { store_as(out, dtype, walk.offset(i), value); }
+  FARRO_FUNCTION void put(int64_t i, T value) const {
+    store_as(out, dtype, walk.offset(i), value);
+  }
 };
 
 template <class T>
@@ -44,7 +48,8 @@ struct Normal {
       radius = static_cast<T>(unit_double(job.word(4 * pair), job.word(4 * pair + 1)) + 0x1p-54);
       angle = static_cast<T>(unit_double(job.word(4 * pair + 2), job.word(4 * pair + 3)));
     } else {
-      radius = (static_cast<T>(static_cast<int32_t>(job.word(2 * pair) >> 1)) + T(0.5)) * T(0x1p-31);
+      radius =
+          (static_cast<T>(static_cast<int32_t>(job.word(2 * pair) >> 1)) + T(0.5)) * T(0x1p-31);
       angle = static_cast<T>(unit_float(job.word(2 * pair + 1), 24));
     }
     T r = std::sqrt(T(-2) * std::log(radius)), a = angle * T(6.283185307179586);
@@ -55,7 +60,9 @@ struct Normal {
 struct Bernoulli {
   RandomJob job;
   uint64_t threshold;
-  FARRO_FUNCTION void operator()(int64_t i) const { job.put(i, job.word(i) < threshold ? 1.0f : 0.0f); }
+  FARRO_FUNCTION void operator()(int64_t i) const {
+    job.put(i, job.word(i) < threshold ? 1.0f : 0.0f);
+  }
 };
 
 struct Integers {
@@ -94,7 +101,8 @@ void normal_reference(const ArrayView& out, const Philox& random, double mean, d
 }
 
 void bernoulli_reference(const ArrayView& out, const Philox& random, double p) {
-  for_each(out.device, "farro::bernoulli", out.numel(), Bernoulli{{out, random}, bernoulli_threshold(p)}, 32);
+  for_each(out.device, "farro::bernoulli", out.numel(),
+           Bernoulli{{out, random}, bernoulli_threshold(p)}, 32);
 }
 
 void integers_reference(const ArrayView& out, const Philox& random, int64_t low, int64_t high) {
@@ -106,7 +114,11 @@ void integers_reference(const ArrayView& out, const Philox& random, int64_t low,
 void dropout_reference(const ArrayView& out, const ArrayView& in, const Philox& random, double p) {
   dispatch_dtype("dropout", compute_dtype(out.dtype), kComputeFloats, [&]<class T>() {
     for_each(out.device, "farro::dropout", out.numel(),
-             Dropout<T>{{out, random}, in.data, bernoulli_threshold(1 - p), p < 1 ? static_cast<T>(1 / (1 - p)) : T(0)}, 32);
+             Dropout<T>{{out, random},
+                        in.data,
+                        bernoulli_threshold(1 - p),
+                        p < 1 ? static_cast<T>(1 / (1 - p)) : T(0)},
+             32);
   });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
-/// Internal to the reduction kernels: how a reduction walks its operands, and what it combines with.
+/// Internal to the reduction kernels: how a reduction walks its operands, and what it combines
+/// with.
 
 #include <farro/backends/kernels/reduce.hpp>
 #include <farro/backends/kernels/runs.hpp>
@@ -14,9 +15,9 @@ inline constexpr int64_t kReduceBlock = 4096;
 
 /// A reduction of K outputs over R elements each.
 struct ReducePlan {
-  Walk kept;      ///< of the input, one entry per output
-  Walk reduced;   ///< of the input, from an output's first element
-  Walk result;    ///< of the output
+  Walk kept;     ///< of the input, one entry per output
+  Walk reduced;  ///< of the input, from an output's first element
+  Walk result;   ///< of the output
   int64_t outputs = 0;
   int64_t length = 0;
 
@@ -35,7 +36,9 @@ struct ReducePlan {
     outputs = out.numel();
     length = reduced_sizes.product();
   }
-  int64_t blocks() const { return length <= kReduceBlock ? 1 : (length + kReduceBlock - 1) / kReduceBlock; }
+  int64_t blocks() const {
+    return length <= kReduceBlock ? 1 : (length + kReduceBlock - 1) / kReduceBlock;
+  }
 };
 
 /// The reductions as scalars; identity combined with x gives x with its bits.
@@ -61,8 +64,8 @@ struct MaxOf {
 template <class T>
 struct MinOf {
   FARRO_FUNCTION static T identity() {
-    constexpr T highest =
-        std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+    constexpr T highest = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
+                                                               : std::numeric_limits<T>::max();
     return highest;
   }
   FARRO_FUNCTION static T combine(T a, T b) { return a < b || a != a ? a : b; }
@@ -102,6 +105,7 @@ struct ReduceJob {
 /// The plain Kokkos kernel: one work item per output and block.
 template <class T, template <class> class Op, template <class> class Transform>
 void reduce_reference(const char* label, const ReduceJob<T>& job);
-void arg_reduce_reference(const ArrayView& indices, const ArrayView* values, const ArrayView& in, bool largest);
+void arg_reduce_reference(const ArrayView& indices, const ArrayView* values, const ArrayView& in,
+                          bool largest);
 
 }  // namespace farro::kernels

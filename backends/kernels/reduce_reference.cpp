@@ -26,7 +26,8 @@ struct ReduceBlock {
     T c = centre ? centre[o] : T(0);
     T value = Op::identity();
     for (int64_t i = first; i < last; ++i) {
-      value = Op::combine(value, Transform()(load_as<T>(in, in_dtype, base + reduced.offset(i)), c));
+      value =
+          Op::combine(value, Transform()(load_as<T>(in, in_dtype, base + reduced.offset(i)), c));
     }
     table[item] = value;
   }
@@ -80,19 +81,22 @@ template <class T, template <class> class Op, template <class> class Transform>
 void reduce_reference(const char* label, const ReduceJob<T>& job) {
   const ReducePlan& plan = job.plan;
   int64_t blocks = plan.blocks();
-  IntrusivePtr<Storage> table = Storage::allocate(static_cast<size_t>(plan.outputs * blocks) * sizeof(T), job.device);
+  IntrusivePtr<Storage> table =
+      Storage::allocate(static_cast<size_t>(plan.outputs * blocks) * sizeof(T), job.device);
   T* partial = static_cast<T*>(table->data());
   for_each(job.device, label, plan.outputs * blocks,
-           ReduceBlock<T, Op<T>, Transform<T>>{plan.kept, plan.reduced, job.in, job.in_dtype, job.centre, partial, blocks,
-                                               plan.length},
+           ReduceBlock<T, Op<T>, Transform<T>>{plan.kept, plan.reduced, job.in, job.in_dtype,
+                                               job.centre, partial, blocks, plan.length},
            static_cast<double>(std::min(plan.length, kReduceBlock)) * 4);
-  for_each(job.device, label, plan.outputs,
-           FinishBlocks<T, Op<T>>{plan.result, job.out, job.out_dtype, partial, blocks, job.divisor},
-           static_cast<double>(blocks) + 4);
+  for_each(
+      job.device, label, plan.outputs,
+      FinishBlocks<T, Op<T>>{plan.result, job.out, job.out_dtype, partial, blocks, job.divisor},
+      static_cast<double>(blocks) + 4);
   if (!job.device.is_host()) fence(job.device);  // the table goes back to the allocator
 }
 
-void arg_reduce_reference(const ArrayView& indices, const ArrayView* values, const ArrayView& in, bool largest) {
+void arg_reduce_reference(const ArrayView& indices, const ArrayView* values, const ArrayView& in,
+                          bool largest) {
   ReducePlan plan(indices, in);
   dispatch_dtype("arg_reduce", compute_dtype(in.dtype), kComputeScalars, [&]<class T>() {
     for_each(in.device, largest ? "farro::argmax" : "farro::argmin", plan.outputs,
@@ -106,12 +110,12 @@ void arg_reduce_reference(const ArrayView& indices, const ArrayView* values, con
 
 #define FARRO_REFERENCE(T, OP, TRANSFORM) \
   template void reduce_reference<T, OP, TRANSFORM>(const char*, const ReduceJob<T>&);
-#define FARRO_REFERENCES(T)             \
-  FARRO_REFERENCE(T, SumOf, AsIs)       \
-  FARRO_REFERENCE(T, ProdOf, AsIs)      \
-  FARRO_REFERENCE(T, MaxOf, AsIs)       \
-  FARRO_REFERENCE(T, MinOf, AsIs)       \
-  FARRO_REFERENCE(T, MaxOf, IsNonZero)  \
+#define FARRO_REFERENCES(T)            \
+  FARRO_REFERENCE(T, SumOf, AsIs)      \
+  FARRO_REFERENCE(T, ProdOf, AsIs)     \
+  FARRO_REFERENCE(T, MaxOf, AsIs)      \
+  FARRO_REFERENCE(T, MinOf, AsIs)      \
+  FARRO_REFERENCE(T, MaxOf, IsNonZero) \
   FARRO_REFERENCE(T, MinOf, IsNonZero)
 FARRO_REFERENCES(float)
 FARRO_REFERENCES(double)

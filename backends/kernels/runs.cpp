@@ -86,7 +86,8 @@ void read_strided(const void* data, DType dtype, int64_t stride, int64_t n, T* t
 
 template <class T>
 void write_strided(void* data, DType dtype, int64_t stride, int64_t n, const T* from) {
-  dispatch_dtype("write", dtype, kScalars, [&]<class S>() { copy_out(from, stride, n, static_cast<S*>(data)); });
+  dispatch_dtype("write", dtype, kScalars,
+                 [&]<class S>() { copy_out(from, stride, n, static_cast<S*>(data)); });
 }
 
 template <class T>
@@ -111,10 +112,10 @@ void write_run(void* data, DType dtype, const Walk& walk, int64_t begin, int64_t
   });
 }
 
-#define FARRO_RUNS(T)                                                                          \
-  template void read_strided<T>(const void*, DType, int64_t, int64_t, T*);                     \
-  template void write_strided<T>(void*, DType, int64_t, int64_t, const T*);                    \
-  template void read_run<T>(const void*, DType, const Walk&, int64_t, int64_t, T*);            \
+#define FARRO_RUNS(T)                                                               \
+  template void read_strided<T>(const void*, DType, int64_t, int64_t, T*);          \
+  template void write_strided<T>(void*, DType, int64_t, int64_t, const T*);         \
+  template void read_run<T>(const void*, DType, const Walk&, int64_t, int64_t, T*); \
   template void write_run<T>(void*, DType, const Walk&, int64_t, int64_t, const T*);
 FARRO_RUNS(float)
 FARRO_RUNS(double)

@@ -6,8 +6,9 @@
 #include <farro/backends/config.hpp>
 #include <farro/backends/dtype.hpp>
 
-/// Strided elements of any dtype, read into and written from contiguous runs of a compute type (float, double or
-/// int64_t). Kernels that work on runs see neither strides nor dtypes, and give the same bits whatever the layout.
+/// Strided elements of any dtype, read into and written from contiguous runs of a compute type
+/// (float, double or int64_t). Kernels that work on runs see neither strides nor dtypes, and give
+/// the same bits whatever the layout.
 namespace farro::kernels {
 
 /// Row-major order over strided dimensions, merged where memory allows.
@@ -31,7 +32,9 @@ struct Walk {
     return sizes.empty() ? 0 : result + i * strides[0];
   }
   /// The step of the innermost dimension; 1 for a single element.
-  FARRO_FUNCTION int64_t inner_stride() const { return sizes.empty() ? 1 : strides[sizes.size() - 1]; }
+  FARRO_FUNCTION int64_t inner_stride() const {
+    return sizes.empty() ? 1 : strides[sizes.size() - 1];
+  }
   FARRO_FUNCTION int64_t inner_size() const { return sizes.empty() ? 1 : sizes[sizes.size() - 1]; }
   bool contiguous() const { return sizes.empty() || (sizes.size() == 1 && strides[0] == 1); }
 };
@@ -40,16 +43,26 @@ struct Walk {
 template <class T>
 FARRO_FUNCTION T load_as(const void* data, DType dtype, int64_t offset) {
   switch (dtype) {
-    case DType::Float32: return static_cast<T>(static_cast<const float*>(data)[offset]);
-    case DType::Float64: return static_cast<T>(static_cast<const double*>(data)[offset]);
-    case DType::BFloat16: return static_cast<T>(static_cast<float>(static_cast<const BFloat16*>(data)[offset]));
-    case DType::Float16: return static_cast<T>(static_cast<float>(static_cast<const Float16*>(data)[offset]));
-    case DType::Int64: return static_cast<T>(static_cast<const int64_t*>(data)[offset]);
-    case DType::Int32: return static_cast<T>(static_cast<const int32_t*>(data)[offset]);
-    case DType::Int16: return static_cast<T>(static_cast<const int16_t*>(data)[offset]);
-    case DType::Int8: return static_cast<T>(static_cast<const int8_t*>(data)[offset]);
-    case DType::UInt8: return static_cast<T>(static_cast<const uint8_t*>(data)[offset]);
-    case DType::Bool: return static_cast<T>(static_cast<const bool*>(data)[offset]);
+    case DType::Float32:
+      return static_cast<T>(static_cast<const float*>(data)[offset]);
+    case DType::Float64:
+      return static_cast<T>(static_cast<const double*>(data)[offset]);
+    case DType::BFloat16:
+      return static_cast<T>(static_cast<float>(static_cast<const BFloat16*>(data)[offset]));
+    case DType::Float16:
+      return static_cast<T>(static_cast<float>(static_cast<const Float16*>(data)[offset]));
+    case DType::Int64:
+      return static_cast<T>(static_cast<const int64_t*>(data)[offset]);
+    case DType::Int32:
+      return static_cast<T>(static_cast<const int32_t*>(data)[offset]);
+    case DType::Int16:
+      return static_cast<T>(static_cast<const int16_t*>(data)[offset]);
+    case DType::Int8:
+      return static_cast<T>(static_cast<const int8_t*>(data)[offset]);
+    case DType::UInt8:
+      return static_cast<T>(static_cast<const uint8_t*>(data)[offset]);
+    case DType::Bool:
+      return static_cast<T>(static_cast<const bool*>(data)[offset]);
   }
   return T(0);
 }
@@ -58,16 +71,36 @@ FARRO_FUNCTION T load_as(const void* data, DType dtype, int64_t offset) {
 template <class T>
 FARRO_FUNCTION void store_as(void* data, DType dtype, int64_t offset, T value) {
   switch (dtype) {
-    case DType::Float32: static_cast<float*>(data)[offset] = static_cast<float>(value); break;
-    case DType::Float64: static_cast<double*>(data)[offset] = static_cast<double>(value); break;
-    case DType::BFloat16: static_cast<BFloat16*>(data)[offset] = BFloat16(static_cast<float>(value)); break;
-    case DType::Float16: static_cast<Float16*>(data)[offset] = Float16(static_cast<float>(value)); break;
-    case DType::Int64: static_cast<int64_t*>(data)[offset] = static_cast<int64_t>(value); break;
-    case DType::Int32: static_cast<int32_t*>(data)[offset] = static_cast<int32_t>(value); break;
-    case DType::Int16: static_cast<int16_t*>(data)[offset] = static_cast<int16_t>(value); break;
-    case DType::Int8: static_cast<int8_t*>(data)[offset] = static_cast<int8_t>(value); break;
-    case DType::UInt8: static_cast<uint8_t*>(data)[offset] = static_cast<uint8_t>(value); break;
-    case DType::Bool: static_cast<bool*>(data)[offset] = value != T(0); break;
+    case DType::Float32:
+      static_cast<float*>(data)[offset] = static_cast<float>(value);
+      break;
+    case DType::Float64:
+      static_cast<double*>(data)[offset] = static_cast<double>(value);
+      break;
+    case DType::BFloat16:
+      static_cast<BFloat16*>(data)[offset] = BFloat16(static_cast<float>(value));
+      break;
+    case DType::Float16:
+      static_cast<Float16*>(data)[offset] = Float16(static_cast<float>(value));
+      break;
+    case DType::Int64:
+      static_cast<int64_t*>(data)[offset] = static_cast<int64_t>(value);
+      break;
+    case DType::Int32:
+      static_cast<int32_t*>(data)[offset] = static_cast<int32_t>(value);
+      break;
+    case DType::Int16:
+      static_cast<int16_t*>(data)[offset] = static_cast<int16_t>(value);
+      break;
+    case DType::Int8:
+      static_cast<int8_t*>(data)[offset] = static_cast<int8_t>(value);
+      break;
+    case DType::UInt8:
+      static_cast<uint8_t*>(data)[offset] = static_cast<uint8_t>(value);
+      break;
+    case DType::Bool:
+      static_cast<bool*>(data)[offset] = value != T(0);
+      break;
   }
 }
 

@@ -31,11 +31,15 @@ struct Lines {
 
 struct AddTo {
   template <class T>
-  FARRO_FUNCTION T operator()(T a, T b) const { return a + b; }
+  FARRO_FUNCTION T operator()(T a, T b) const {
+    return a + b;
+  }
 };
 struct MultiplyTo {
   template <class T>
-  FARRO_FUNCTION T operator()(T a, T b) const { return a * b; }
+  FARRO_FUNCTION T operator()(T a, T b) const {
+    return a * b;
+  }
 };
 
 /// One line: running results of T.
@@ -62,7 +66,8 @@ struct ScanExtremum {
   int64_t n;
   bool largest;
   FARRO_FUNCTION void operator()(int64_t line) const {
-    int64_t to = out.starts.offset(line), from = in.starts.offset(line), index = indices.starts.offset(line), at = 0;
+    int64_t to = out.starts.offset(line), from = in.starts.offset(line),
+            index = indices.starts.offset(line), at = 0;
     T best = T(0);
     for (int64_t i = 0; i < n; ++i) {
       T x = load_as<T>(in.data, in.dtype, from + i * in.stride);
@@ -76,7 +81,9 @@ struct ScanExtremum {
   }
 };
 
-int64_t line_length(const ArrayView& view, int dim) { return view.ndim() == 0 ? 1 : view.sizes[dim]; }
+int64_t line_length(const ArrayView& view, int dim) {
+  return view.ndim() == 0 ? 1 : view.sizes[dim];
+}
 
 /// Calls f.operator()<T>() for the type in which running results are kept.
 template <class F>
@@ -93,7 +100,8 @@ void scan(const char* label, const ArrayView& out, const ArrayView& in, int dim,
   if (in.numel() == 0) return;
   int64_t n = line_length(in, dim);
   with_wide(in.dtype, [&]<class T>() {
-    for_each(in.device, label, in.numel() / n, ScanLine<T, Combine>{Lines(out, dim), Lines(in, dim), n, reverse},
+    for_each(in.device, label, in.numel() / n,
+             ScanLine<T, Combine>{Lines(out, dim), Lines(in, dim), n, reverse},
              static_cast<double>(n) * 4);
   });
 }
@@ -104,9 +112,12 @@ void cumsum(const ArrayView& out, const ArrayView& in, int dim, bool reverse) {
   scan<AddTo>("farro::cumsum", out, in, dim, reverse);
 }
 
-void cumprod(const ArrayView& out, const ArrayView& in, int dim) { scan<MultiplyTo>("farro::cumprod", out, in, dim, false); }
+void cumprod(const ArrayView& out, const ArrayView& in, int dim) {
+  scan<MultiplyTo>("farro::cumprod", out, in, dim, false);
+}
 
-void cumextremum(const ArrayView& out, const ArrayView& indices, const ArrayView& in, int dim, bool largest) {
+void cumextremum(const ArrayView& out, const ArrayView& indices, const ArrayView& in, int dim,
+                 bool largest) {
   if (in.numel() == 0) return;
   int64_t n = line_length(in, dim);
   with_wide(in.dtype, [&]<class T>() {

@@ -22,25 +22,34 @@ inline constexpr T kLowest = -std::numeric_limits<T>::infinity();
 template <class T>
 void softmax_row(T* y, const T* x, int64_t n, bool log) {
   // A NaN may be passed over here: it makes the sum NaN.
-  T top = fold_row(n, kLowest<T>, Largest(), [](auto v) { return v; }, x);
+  T top = fold_row(
+      n, kLowest<T>, Largest(), [](auto v) { return v; }, x);
   Pack<T> t(top);
   if (log) {
-    T sum = fold_row(n, T(0), Add(), [t](auto v) { return simd::exp(v - t); }, x);
-    map_row(n, y, [t, l = Pack<T>(std::log(sum))](auto v) { return v - t - l; }, x);
+    T sum = fold_row(
+        n, T(0), Add(), [t](auto v) { return simd::exp(v - t); }, x);
+    map_row(
+        n, y, [t, l = Pack<T>(std::log(sum))](auto v) { return v - t - l; }, x);
     return;
   }
-  T sum = map_and_sum(n, y, [t](auto v) { return simd::exp(v - t); }, x);
-  map_row(n, y, [s = Pack<T>(T(1) / sum)](auto v) { return v * s; }, y);
+  T sum = map_and_sum(
+      n, y, [t](auto v) { return simd::exp(v - t); }, x);
+  map_row(
+      n, y, [s = Pack<T>(T(1) / sum)](auto v) { return v * s; }, y);
 }
 
 template <class T>
 void softmax_backward_row(T* gx, const T* g, const T* y, int64_t n, bool log) {
   if (log) {
-    T sum = fold_row(n, T(0), Add(), [](auto v) { return v; }, g);
-    map_row(n, gx, [s = Pack<T>(sum)](auto gv, auto yv) { return gv - simd::exp(yv) * s; }, g, y);
+    T sum = fold_row(
+        n, T(0), Add(), [](auto v) { return v; }, g);
+    map_row(
+        n, gx, [s = Pack<T>(sum)](auto gv, auto yv) { return gv - simd::exp(yv) * s; }, g, y);
   } else {
-    T sum = fold_row(n, T(0), Add(), [](auto gv, auto yv) { return gv * yv; }, g, y);
-    map_row(n, gx, [s = Pack<T>(sum)](auto gv, auto yv) { return yv * (gv - s); }, g, y);
+    T sum = fold_row(
+        n, T(0), Add(), [](auto gv, auto yv) { return gv * yv; }, g, y);
+    map_row(
+        n, gx, [s = Pack<T>(sum)](auto gv, auto yv) { return yv * (gv - s); }, g, y);
   }
 }
 
@@ -51,7 +60,8 @@ void softmax_tile(T* x, int64_t n, bool log) {
   for (int64_t c = 0; c < kColumns<T>; c += width) {
     T* column = x + c;
     Pack<T> top(kLowest<T>), sum(T(0));
-    for (int64_t r = 0; r < n; ++r) top = Largest()(top, Pack<T>::load_aligned(column + r * kColumns<T>));
+    for (int64_t r = 0; r < n; ++r)
+      top = Largest()(top, Pack<T>::load_aligned(column + r * kColumns<T>));
     for (int64_t r = 0; r < n; ++r) {
       T* p = column + r * kColumns<T>;
       Pack<T> e = simd::exp(Pack<T>::load_aligned(p) - top);
@@ -86,7 +96,8 @@ void softmax_backward_tile(T* g, const T* y, int64_t n, bool log) {
 }
 
 template <class T>
-void read_tile(const void* data, DType dtype, int64_t base, int64_t inner, int64_t n, int64_t columns, T* tile) {
+void read_tile(const void* data, DType dtype, int64_t base, int64_t inner, int64_t n,
+               int64_t columns, T* tile) {
   for (int64_t r = 0; r < n; ++r) {
     T* row = tile + r * kColumns<T>;
     read_strided(at(data, dtype, base + r * inner), dtype, 1, columns, row);
@@ -95,7 +106,8 @@ void read_tile(const void* data, DType dtype, int64_t base, int64_t inner, int64
 }
 
 template <class T>
-void write_tile(void* data, DType dtype, int64_t base, int64_t inner, int64_t n, int64_t columns, const T* tile) {
+void write_tile(void* data, DType dtype, int64_t base, int64_t inner, int64_t n, int64_t columns,
+                const T* tile) {
   for (int64_t r = 0; r < n; ++r) {
     write_strided(at(data, dtype, base + r * inner), dtype, 1, columns, tile + r * kColumns<T>);
   }
@@ -105,13 +117,16 @@ void write_tile(void* data, DType dtype, int64_t base, int64_t inner, int64_t n,
 template <class T, class Body>
 void for_tiles(Device device, const char* label, const SoftmaxJob& job, const Body& body) {
   int64_t tiles = (job.inner + kColumns<T> - 1) / kColumns<T>;
-  parallel_blocks(device, label, {job.outer * tiles, 1, static_cast<double>(job.n * kColumns<T>) * 2}, [&](int64_t begin, int64_t end) {
-    AlignedBuffer<T> a(job.n * kColumns<T>), b(job.grad ? job.n * kColumns<T> : 0);
-    for (int64_t item = begin; item < end; ++item) {
-      int64_t column = item % tiles * kColumns<T>;
-      body(item / tiles * job.n * job.inner + column, std::min(kColumns<T>, job.inner - column), a.data, b.data);
-    }
-  });
+  parallel_blocks(device, label,
+                  {job.outer * tiles, 1, static_cast<double>(job.n * kColumns<T>) * 2},
+                  [&](int64_t begin, int64_t end) {
+                    AlignedBuffer<T> a(job.n * kColumns<T>), b(job.grad ? job.n * kColumns<T> : 0);
+                    for (int64_t item = begin; item < end; ++item) {
+                      int64_t column = item % tiles * kColumns<T>;
+                      body(item / tiles * job.n * job.inner + column,
+                           std::min(kColumns<T>, job.inner - column), a.data, b.data);
+                    }
+                  });
 }
 
 template <class T>
@@ -133,25 +148,30 @@ template <class T>
 void run_rows(Device device, const char* label, const SoftmaxJob& job) {
   int64_t n = job.n, grain = std::max<int64_t>(1, 2048 / n);
   bool native = job.dtype == dtype_of<T>;
-  parallel_blocks(device, label, {job.outer, grain, static_cast<double>(n) * 2}, [&](int64_t begin, int64_t end) {
-    AlignedBuffer<T> result(native ? 0 : n), first(native ? 0 : n), second(native || !job.grad ? 0 : n);
-    for (int64_t r = begin; r < end; ++r) {
-      const T* x = as_run(at(job.in, job.dtype, r * n), job.dtype, n, first.data);
-      T* y = native ? static_cast<T*>(job.out) + r * n : result.data;
-      if (job.grad == nullptr) {
-        softmax_row(y, x, n, job.log);
-      } else {
-        softmax_backward_row(y, as_run(at(job.grad, job.dtype, r * n), job.dtype, n, second.data), x, n, job.log);
-      }
-      if (!native) write_strided(at(job.out, job.dtype, r * n), job.dtype, 1, n, y);
-    }
-  });
+  parallel_blocks(device, label, {job.outer, grain, static_cast<double>(n) * 2},
+                  [&](int64_t begin, int64_t end) {
+                    AlignedBuffer<T> result(native ? 0 : n), first(native ? 0 : n),
+                        second(native || !job.grad ? 0 : n);
+                    for (int64_t r = begin; r < end; ++r) {
+                      const T* x = as_run(at(job.in, job.dtype, r * n), job.dtype, n, first.data);
+                      T* y = native ? static_cast<T*>(job.out) + r * n : result.data;
+                      if (job.grad == nullptr) {
+                        softmax_row(y, x, n, job.log);
+                      } else {
+                        softmax_backward_row(
+                            y, as_run(at(job.grad, job.dtype, r * n), job.dtype, n, second.data), x,
+                            n, job.log);
+                      }
+                      if (!native) write_strided(at(job.out, job.dtype, r * n), job.dtype, 1, n, y);
+                    }
+                  });
 }
 
 void run(Device device, const SoftmaxJob& job) {
   if (job.outer * job.n * job.inner == 0) return;
-  const char* label = job.grad ? (job.log ? "farro::log_softmax_backward" : "farro::softmax_backward")
-                               : (job.log ? "farro::log_softmax" : "farro::softmax");
+  const char* label = job.grad
+                          ? (job.log ? "farro::log_softmax_backward" : "farro::softmax_backward")
+                          : (job.log ? "farro::log_softmax" : "farro::softmax");
   if (use_reference_kernels() || !device.is_host()) {
     softmax_reference(device, label, job);
     return;
@@ -172,7 +192,8 @@ void softmax(const ArrayView& out, const ArrayView& in, int dim, bool log) {
   run(in.device, SoftmaxJob(out, in, dim, log));
 }
 
-void softmax_backward(const ArrayView& grad_in, const ArrayView& grad_out, const ArrayView& out, int dim, bool log) {
+void softmax_backward(const ArrayView& grad_in, const ArrayView& grad_out, const ArrayView& out,
+                      int dim, bool log) {
   SoftmaxJob job(grad_in, out, dim, log);
   job.grad = grad_out.data;
   run(out.device, job);

@@ -7,7 +7,8 @@
 
 namespace farro::kernels {
 
-/// softmax of in [outer, n, inner] along n, or its gradient where `grad` is not null (`in` is then its output).
+/// softmax of in [outer, n, inner] along n, or its gradient where `grad` is not null (`in` is then
+/// its output).
 struct SoftmaxJob {
   SoftmaxJob(const ArrayView& out, const ArrayView& in, int dim, bool log);
 

@@ -18,7 +18,8 @@ struct SoftmaxRow {
       T x = load_as<T>(job.in, job.dtype, base + r * job.inner);
       top = x > top || x != x ? x : top;
     }
-    for (int64_t r = 0; r < job.n; ++r) sum += std::exp(load_as<T>(job.in, job.dtype, base + r * job.inner) - top);
+    for (int64_t r = 0; r < job.n; ++r)
+      sum += std::exp(load_as<T>(job.in, job.dtype, base + r * job.inner) - top);
     T shift = std::log(sum);
     for (int64_t r = 0; r < job.n; ++r) {
       T x = load_as<T>(job.in, job.dtype, base + r * job.inner) - top;
@@ -40,7 +41,8 @@ struct SoftmaxBackwardRow {
     for (int64_t r = 0; r < job.n; ++r) {
       T g = load_as<T>(job.grad, job.dtype, base + r * job.inner);
       T y = load_as<T>(job.in, job.dtype, base + r * job.inner);
-      store_as(job.out, job.dtype, base + r * job.inner, job.log ? g - std::exp(y) * sum : y * (g - sum));
+      store_as(job.out, job.dtype, base + r * job.inner,
+               job.log ? g - std::exp(y) * sum : y * (g - sum));
     }
   }
 };

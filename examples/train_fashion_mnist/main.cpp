@@ -1,15 +1,16 @@
-/// Trains a small convolutional network on Fashion-MNIST. Exit status: 0 when done, 2 after an error, 128 + the signal's
-/// number (130 for Ctrl-C) when it was stopped and has saved a checkpoint.
+/// Trains a small convolutional network on Fashion-MNIST. Exit status: 0 when done, 2 after an
+/// error, 128 + the signal's number (130 for Ctrl-C) when it was stopped and has saved a
+/// checkpoint.
 
 #include <csignal>
 #include <cstdio>
 #include <unistd.h>
 
+#include <farro/autograd/ops/factory.hpp>
+#include <farro/backends/runtime.hpp>
 #include <farro/examples/train_fashion_mnist/plots.hpp>
 #include <farro/examples/train_fashion_mnist/report.hpp>
 #include <farro/io/progress.hpp>
-#include <farro/autograd/ops/factory.hpp>
-#include <farro/backends/runtime.hpp>
 
 namespace {
 
@@ -26,7 +27,8 @@ void stop_on_signals() {
   sigaction(SIGTERM, &action, nullptr);
 }
 
-/// Saves where the options say; where that fails, in the folder for temporary files, so that no work is lost.
+/// Saves where the options say; where that fails, in the folder for temporary files, so that no
+/// work is lost.
 void save(Trainer& trainer, const std::filesystem::path& folder) {
   io::TensorMap checkpoint = trainer.checkpoint();
   try {
@@ -40,8 +42,8 @@ void save(Trainer& trainer, const std::filesystem::path& folder) {
     } catch (const FileError&) {
       throw error;
     }
-    fail<FileError>("checkpoint", "{}; the work is safe in {}: continue with --resume and that", error.what(),
-                    refuge.string());
+    fail<FileError>("checkpoint", "{}; the work is safe in {}: continue with --resume and that",
+                    error.what(), refuge.string());
   }
 }
 
@@ -50,7 +52,8 @@ bool train(Trainer& trainer, const std::filesystem::path& folder, std::FILE* out
   while (trainer.epochs_done() < trainer.options().epochs) {
     int64_t epoch = trainer.epochs_done() + 1;
     bool started = false;
-    io::Progress progress(fmt::format("epoch {}/{}", epoch, trainer.options().epochs), trainer.train_size(), "images");
+    io::Progress progress(fmt::format("epoch {}/{}", epoch, trainer.options().epochs),
+                          trainer.train_size(), "images");
     bool complete = trainer.train_epoch([&](int64_t done, int64_t, double loss) {
       if (!started) progress.start_at(done - std::min(done, trainer.options().batch_size));
       started = true;
@@ -72,19 +75,22 @@ void run(const Options& options, int& status) {
   // With --json the result alone goes to the output.
   std::FILE* out = options.json ? stderr : stdout;
   Trainer trainer(options);
-  std::filesystem::path folder = options.output, curve = folder / kCurveName, pictures = folder / kMisclassifiedName;
+  std::filesystem::path folder = options.output, curve = folder / kCurveName,
+                        pictures = folder / kMisclassifiedName;
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
-    fail<FileError>("output", "{}: making the folder failed: {}; choose another one with --output", folder.string(),
-                    error.message());
+    fail<FileError>("output", "{}: making the folder failed: {}; choose another one with --output",
+                    folder.string(), error.message());
   }
   trainer.check_room(checkpoint_path(folder));
   const io::ImageDataset& test = trainer.test_data();
-  Tensor example = zeros({1, 1, test.images.size(1), test.images.size(2)}, {.dtype = trainer.dtype(), .device = trainer.device()});
+  Tensor example = zeros({1, 1, test.images.size(1), test.images.size(2)},
+                         {.dtype = trainer.dtype(), .device = trainer.device()});
   fmt::print(out, "{}\n{}\n", describe(trainer), nn::summary(trainer.network(), {example}));
   if (trainer.epochs_done() >= options.epochs) {
-    fmt::print(out, "all of {} epochs are done; ask for more with --epochs\n", trainer.epochs_done());
+    fmt::print(out, "all of {} epochs are done; ask for more with --epochs\n",
+               trainer.epochs_done());
   }
   std::fflush(out);
 
@@ -99,7 +105,8 @@ void run(const Options& options, int& status) {
   write_learning_curve(curve, trainer.history(), trainer.steps_per_epoch());
   write_misclassified(pictures, evaluation, test);
   fmt::print(out, "\n{}\ntest accuracy {:.2f} %\nwrote {}, {}, {}\n", confusion_table(evaluation),
-             100 * evaluation.accuracy(), curve.string(), pictures.string(), checkpoint_path(folder).string());
+             100 * evaluation.accuracy(), curve.string(), pictures.string(),
+             checkpoint_path(folder).string());
   if (options.json) fmt::print("{}\n", to_json(trainer, evaluation, folder, false));
 }
 

@@ -11,7 +11,8 @@ using namespace farro;
 struct Network : nn::Module {
   nn::Ref<nn::Conv2d> conv1{{.in_channels = 1, .out_channels = 32, .kernel_size = 3, .padding = 1}};
   nn::Ref<nn::MaxPool2d> pool1{{.kernel_size = 2}};
-  nn::Ref<nn::Conv2d> conv2{{.in_channels = 32, .out_channels = 64, .kernel_size = 3, .padding = 1}};
+  nn::Ref<nn::Conv2d> conv2{
+      {.in_channels = 32, .out_channels = 64, .kernel_size = 3, .padding = 1}};
   nn::Ref<nn::MaxPool2d> pool2{{.kernel_size = 2}};
   nn::Ref<nn::Linear> fc1{{.in_features = 64 * 7 * 7, .out_features = 128}};
   nn::Ref<nn::Dropout> dropout{{.p = 0.25}};

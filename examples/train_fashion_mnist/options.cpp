@@ -10,28 +10,35 @@ namespace example {
 std::optional<Options> parse(int argc, char** argv, int& status) {
   Options o;
   o.data = farro::io::FashionMnist::default_folder();
-  CLI::App app("Trains a convolutional network on Fashion-MNIST and reports how well it does.\n"
-               "Ctrl-C saves a checkpoint before it stops; --resume continues from one.",
-               "train_fashion_mnist");
-  app.add_option("--backend", o.backend, "serial, openmp or cuda; cpu is the best one on the host")->capture_default_str();
+  CLI::App app(
+      "Trains a convolutional network on Fashion-MNIST and reports how well it does.\n"
+      "Ctrl-C saves a checkpoint before it stops; --resume continues from one.",
+      "train_fashion_mnist");
+  app.add_option("--backend", o.backend, "serial, openmp or cuda; cpu is the best one on the host")
+      ->capture_default_str();
   app.add_option("--epochs", o.epochs, "how often to go through the images")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
   auto* batch_size = app.add_option("--batch-size", o.batch_size, "images of a step")
                          ->check(CLI::Range(int64_t{1}, int64_t{60'000}))
                          ->capture_default_str();
-  app.add_option("--threads", o.threads, "threads of the OpenMP backend; 0 leaves the choice to OMP_NUM_THREADS")
+  app.add_option("--threads", o.threads,
+                 "threads of the OpenMP backend; 0 leaves the choice to OMP_NUM_THREADS")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
-  auto* seed = app.add_option("--seed", o.seed, "the same seed gives the same bits on all host backends")->capture_default_str();
+  auto* seed =
+      app.add_option("--seed", o.seed, "the same seed gives the same bits on all host backends")
+          ->capture_default_str();
   auto* dtype = app.add_option("--dtype", o.dtype, "of parameters and images")
                     ->check(CLI::IsMember({"float32", "float64", "bfloat16"}))
                     ->capture_default_str();
   app.add_option("--resume", o.resume, "continues from this checkpoint");
   app.add_flag("--json", o.json, "prints the results as JSON, and all else on the error stream");
   app.add_option("--data", o.data, "the folder with the data")->capture_default_str();
-  app.add_option("--output", o.output, "the folder for curve, pictures and checkpoint")->capture_default_str();
-  auto* limit = app.add_option("--limit", o.limit, "trains on so many images only, and tests on as many; 0 for all")
+  app.add_option("--output", o.output, "the folder for curve, pictures and checkpoint")
+      ->capture_default_str();
+  auto* limit = app.add_option("--limit", o.limit,
+                               "trains on so many images only, and tests on as many; 0 for all")
                     ->check(CLI::Range(int64_t{0}, int64_t{60'000}))
                     ->capture_default_str();
   try {

@@ -7,7 +7,8 @@
 
 namespace example {
 
-void write_learning_curve(const std::filesystem::path& file, const History& history, int64_t steps_per_epoch) {
+void write_learning_curve(const std::filesystem::path& file, const History& history,
+                          int64_t steps_per_epoch) {
   io::Series each{"each step (every tenth)", {}, {}}, smooth{"mean of 50 steps", {}, {}};
   constexpr size_t kWindow = 50;
   double sum = 0;
@@ -36,15 +37,18 @@ void write_learning_curve(const std::filesystem::path& file, const History& hist
                                {"Test accuracy", "epoch", "%", {accuracy}, epochs}});
 }
 
-void write_misclassified(const std::filesystem::path& file, const Evaluation& evaluation, const io::ImageDataset& data) {
+void write_misclassified(const std::filesystem::path& file, const Evaluation& evaluation,
+                         const io::ImageDataset& data) {
   constexpr size_t kShown = 60;
   std::vector<size_t> wrong;
   for (size_t i = 0; i < evaluation.truth.size(); ++i) {
     if (evaluation.truth[i] != evaluation.guess[i]) wrong.push_back(i);
   }
-  std::stable_sort(wrong.begin(), wrong.end(),
-                   [&](size_t a, size_t b) { return evaluation.confidence[a] > evaluation.confidence[b]; });
-  std::string title = fmt::format("{} of {} test images misclassified", wrong.size(), evaluation.truth.size());
+  std::stable_sort(wrong.begin(), wrong.end(), [&](size_t a, size_t b) {
+    return evaluation.confidence[a] > evaluation.confidence[b];
+  });
+  std::string title =
+      fmt::format("{} of {} test images misclassified", wrong.size(), evaluation.truth.size());
   if (wrong.size() > kShown) title += fmt::format(". the {} most certain mistakes:", kShown);
   wrong.resize(std::min(wrong.size(), kShown));
   const auto& classes = io::FashionMnist::classes;

@@ -17,13 +17,15 @@ std::string describe(const Trainer& trainer) {
   return fmt::format(
       "Fashion-MNIST: {} images to train on, {} to test with\n"
       "{} on {} with {} thread{}, batches of {}, seed {}\n",
-      trainer.train_size(), trainer.test_data().size(), name_of(trainer.dtype()), trainer.device().str(),
-      concurrency(trainer.device()), concurrency(trainer.device()) == 1 ? "" : "s", o.batch_size, o.seed);
+      trainer.train_size(), trainer.test_data().size(), name_of(trainer.dtype()),
+      trainer.device().str(), concurrency(trainer.device()),
+      concurrency(trainer.device()) == 1 ? "" : "s", o.batch_size, o.seed);
 }
 
 std::string describe(int64_t epoch, const EpochResult& result) {
-  return fmt::format("epoch {}  loss {:.4f}  test accuracy {}  {:.0f} images/s  parameters {:016x}", epoch, result.loss,
-                     percent(result.accuracy), result.images_per_second, result.hash);
+  return fmt::format("epoch {}  loss {:.4f}  test accuracy {}  {:.0f} images/s  parameters {:016x}",
+                     epoch, result.loss, percent(result.accuracy), result.images_per_second,
+                     result.hash);
 }
 
 std::string confusion_table(const Evaluation& evaluation) {
@@ -40,14 +42,16 @@ std::string confusion_table(const Evaluation& evaluation) {
       row.push_back(count == 0 ? "." : fmt::format("{}", count));
       all += count;
     }
-    row.push_back(all == 0 ? "-" : percent(static_cast<double>(counts[truth][truth]) / static_cast<double>(all)));
+    row.push_back(
+        all == 0 ? "-"
+                 : percent(static_cast<double>(counts[truth][truth]) / static_cast<double>(all)));
     table.add_row(row);
   }
   return table.str();
 }
 
-std::string to_json(const Trainer& trainer, const Evaluation& evaluation, const std::filesystem::path& folder,
-                    bool interrupted) {
+std::string to_json(const Trainer& trainer, const Evaluation& evaluation,
+                    const std::filesystem::path& folder, bool interrupted) {
   const Options& o = trainer.options();
   nlohmann::ordered_json json;
   json["backend"] = trainer.device().str();

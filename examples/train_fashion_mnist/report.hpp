@@ -13,7 +13,7 @@ std::string describe(int64_t epoch, const EpochResult& result);
 /// Rows are what the images show, columns what the network takes them for.
 std::string confusion_table(const Evaluation& evaluation);
 /// All results as one JSON object.
-std::string to_json(const Trainer& trainer, const Evaluation& evaluation, const std::filesystem::path& folder,
-                    bool interrupted);
+std::string to_json(const Trainer& trainer, const Evaluation& evaluation,
+                    const std::filesystem::path& folder, bool interrupted);
 
 }  // namespace example

@@ -19,7 +19,8 @@ constexpr double kMean = 0.2860, kStd = 0.3530;
 
 io::ImageDataset limited(io::ImageDataset data, int64_t limit) {
   if (limit > 0 && limit < data.size()) {
-    return {data.images.slice(0, 0, limit).contiguous(), data.labels.slice(0, 0, limit).contiguous()};
+    return {data.images.slice(0, 0, limit).contiguous(),
+            data.labels.slice(0, 0, limit).contiguous()};
   }
   return data;
 }
@@ -30,7 +31,8 @@ uint64_t hash_of(Network& network) {
   for (const Tensor& parameter : network.parameters()) {
     Tensor host = parameter.detach().to(Device()).contiguous();
     size_t bytes = static_cast<size_t>(host.numel()) * size_of(host.dtype());
-    for (unsigned char byte : std::span(static_cast<const unsigned char*>(host.data_ptr()), bytes)) {
+    for (unsigned char byte :
+         std::span(static_cast<const unsigned char*>(host.data_ptr()), bytes)) {
       hash = (hash ^ byte) * 0x100000001b3u;
     }
   }
@@ -40,7 +42,8 @@ uint64_t hash_of(Network& network) {
 template <class T>
 T number_in(const io::TensorMap& map, const std::string& key) {
   auto entry = map.metadata.find(key);
-  if (entry == map.metadata.end()) fail<FileError>("resume", "expected '{}' in the metadata, got none", key);
+  if (entry == map.metadata.end())
+    fail<FileError>("resume", "expected '{}' in the metadata, got none", key);
   const std::string& text = entry->second;
   T value{};
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -54,15 +57,19 @@ T number_in(const io::TensorMap& map, const std::string& key) {
 template <class T>
 void adopt(const char* name, bool given, T& mine, const T& stored) {
   if (given && mine != stored) {
-    fail<ValueError>("resume", "expected --{0} {1}, with which the checkpoint was made, got {2}; leave --{0} out", name,
-                     stored, mine);
+    fail<ValueError>(
+        "resume",
+        "expected --{0} {1}, with which the checkpoint was made, got {2}; leave --{0} out", name,
+        stored, mine);
   }
   mine = stored;
 }
 
 }  // namespace
 
-std::filesystem::path checkpoint_path(const std::filesystem::path& folder) { return folder / "checkpoint.safetensors"; }
+std::filesystem::path checkpoint_path(const std::filesystem::path& folder) {
+  return folder / "checkpoint.safetensors";
+}
 
 Trainer::Trainer(const Options& options) : options_(options), device_(options.backend) {
   io::TensorMap saved;
@@ -77,14 +84,15 @@ Trainer::Trainer(const Options& options) : options_(options), device_(options.ba
   network_->to(device_, dtype_);
   adam_ = std::make_unique<optim::Adam>(network_->parameters(), optim::AdamOptions{.lr = 1e-3});
   auto loader = [&](io::FashionMnist::Part part, int64_t batch_size, bool shuffle) {
-    return std::make_unique<io::DataLoader>(limited(io::FashionMnist::load(part, options_.data), options_.limit),
-                                            io::DataLoaderOptions{.batch_size = batch_size,
-                                                                  .shuffle = shuffle,
-                                                                  .seed = options_.seed,
-                                                                  .dtype = dtype_,
-                                                                  .device = device_,
-                                                                  .mean = kMean,
-                                                                  .std = kStd});
+    return std::make_unique<io::DataLoader>(
+        limited(io::FashionMnist::load(part, options_.data), options_.limit),
+        io::DataLoaderOptions{.batch_size = batch_size,
+                              .shuffle = shuffle,
+                              .seed = options_.seed,
+                              .dtype = dtype_,
+                              .device = device_,
+                              .mean = kMean,
+                              .std = kStd});
   };
   train_ = loader(io::FashionMnist::Part::Train, options_.batch_size, true);
   test_ = loader(io::FashionMnist::Part::Test, 250, false);
@@ -94,26 +102,31 @@ Trainer::Trainer(const Options& options) : options_(options), device_(options.ba
 void Trainer::adopt_settings(const io::TensorMap& saved) {
   auto format = saved.metadata.find("format");
   if (format == saved.metadata.end() || format->second != kFormat) {
-    fail<FileError>("resume", "{}: expected a checkpoint of this program, got another file", options_.resume.string());
+    fail<FileError>("resume", "{}: expected a checkpoint of this program, got another file",
+                    options_.resume.string());
   }
   auto dtype = saved.metadata.find("dtype");
-  if (dtype == saved.metadata.end()) fail<FileError>("resume", "expected 'dtype' in the metadata, got none");
+  if (dtype == saved.metadata.end())
+    fail<FileError>("resume", "expected 'dtype' in the metadata, got none");
   adopt("dtype", options_.dtype_given, options_.dtype, dtype->second);
-  adopt("batch-size", options_.batch_size_given, options_.batch_size, number_in<int64_t>(saved, "batch_size"));
+  adopt("batch-size", options_.batch_size_given, options_.batch_size,
+        number_in<int64_t>(saved, "batch_size"));
   adopt("seed", options_.seed_given, options_.seed, number_in<uint64_t>(saved, "seed"));
   adopt("limit", options_.limit_given, options_.limit, number_in<int64_t>(saved, "limit"));
 }
 
 void Trainer::restore(const io::TensorMap& saved) {
   try {
-    train_->set_state({options_.seed, number_in<int64_t>(saved, "epoch"), number_in<int64_t>(saved, "batch")});
+    train_->set_state(
+        {options_.seed, number_in<int64_t>(saved, "epoch"), number_in<int64_t>(saved, "batch")});
     restore_history(saved);
     network_->load_state_dict(saved.under("model."));
     adam_->load_state_dict(saved.under("optimizer."));
-    default_generator().set_state(
-        {number_in<uint64_t>(saved, "generator_seed"), number_in<uint64_t>(saved, "generator_operation")});
+    default_generator().set_state({number_in<uint64_t>(saved, "generator_seed"),
+                                   number_in<uint64_t>(saved, "generator_operation")});
   } catch (const Error& error) {
-    fail<FileError>("resume", "{}: expected a checkpoint of this program, got one that does not fit: {}",
+    fail<FileError>("resume",
+                    "{}: expected a checkpoint of this program, got one that does not fit: {}",
                     options_.resume.string(), error.what());
   }
 }
@@ -121,17 +134,21 @@ void Trainer::restore(const io::TensorMap& saved) {
 void Trainer::restore_history(const io::TensorMap& saved) {
   const io::DataLoader::State& state = train_->state();
   history_.losses = saved.at("history.loss").to_vector();
-  std::vector<double> loss = saved.at("history.epoch_loss").to_vector(), accuracy = saved.at("history.accuracy").to_vector(),
+  std::vector<double> loss = saved.at("history.epoch_loss").to_vector(),
+                      accuracy = saved.at("history.accuracy").to_vector(),
                       speed = saved.at("history.images_per_second").to_vector();
   Tensor hash = saved.at("history.hash");
   auto epochs = static_cast<size_t>(state.epoch);
-  if (history_.losses.size() != epochs * static_cast<size_t>(steps_per_epoch()) + static_cast<size_t>(state.batch) ||
+  if (history_.losses.size() !=
+          epochs * static_cast<size_t>(steps_per_epoch()) + static_cast<size_t>(state.batch) ||
       loss.size() != epochs || accuracy.size() != epochs || speed.size() != epochs ||
       hash.numel() != state.epoch) {
-    fail<FileError>("resume", "expected the losses of {} epochs and {} steps, got others", state.epoch, state.batch);
+    fail<FileError>("resume", "expected the losses of {} epochs and {} steps, got others",
+                    state.epoch, state.batch);
   }
   for (size_t i = 0; i < epochs; ++i) {
-    history_.epochs.push_back({loss[i], accuracy[i], static_cast<uint64_t>(hash.data<int64_t>()[i]), speed[i]});
+    history_.epochs.push_back(
+        {loss[i], accuracy[i], static_cast<uint64_t>(hash.data<int64_t>()[i]), speed[i]});
   }
 }
 
@@ -152,7 +169,8 @@ bool Trainer::train_epoch(const StepReport& report) {
     before = now;
     images_ += label.numel();
     int64_t batch = train_->state().batch;
-    bool go_on = report(std::min(batch * options_.batch_size, train_size()), train_size(), history_.losses.back());
+    bool go_on = report(std::min(batch * options_.batch_size, train_size()), train_size(),
+                        history_.losses.back());
     // After the last step the epoch is complete, and its result belongs into the checkpoint.
     if (!go_on && batch < steps_per_epoch()) return false;
   }
@@ -162,7 +180,8 @@ bool Trainer::train_epoch(const StepReport& report) {
 EpochResult Trainer::close_epoch() {
   EpochResult result;
   auto steps = static_cast<size_t>(steps_per_epoch());
-  for (size_t i = history_.losses.size() - steps; i < history_.losses.size(); ++i) result.loss += history_.losses[i];
+  for (size_t i = history_.losses.size() - steps; i < history_.losses.size(); ++i)
+    result.loss += history_.losses[i];
   result.loss /= static_cast<double>(steps);
   result.accuracy = evaluate().accuracy();
   result.hash = hash_of(*network_);
@@ -224,7 +243,8 @@ void Trainer::check_room(const std::filesystem::path& file) {
   // Parameters and Adam's two averages of them, with room for the rest; the file goes again unseen.
   size_t bytes = size_t{1} << 20;
   for (const Tensor& p : network_->parameters()) {
-    bytes += static_cast<size_t>(p.numel()) * (size_of(p.dtype()) + 2 * size_of(compute_dtype(p.dtype())));
+    bytes += static_cast<size_t>(p.numel()) *
+             (size_of(p.dtype()) + 2 * size_of(compute_dtype(p.dtype())));
   }
   io::AtomicFile probe(file, "checkpoint");
   std::vector<std::byte> block(size_t{1} << 20);

@@ -16,7 +16,8 @@ namespace example {
 /// The training: network, optimizer, data and what was measured.
 class Trainer {
  public:
-  /// Reads the data and, where the options name one, the checkpoint. Throws farro::Error when either can't be used.
+  /// Reads the data and, where the options name one, the checkpoint. Throws farro::Error when
+  /// either can't be used.
   explicit Trainer(const Options& options);
 
   Network& network() { return *network_; }
@@ -30,7 +31,8 @@ class Trainer {
   /// Epochs that are complete.
   int64_t epochs_done() const { return static_cast<int64_t>(history_.epochs.size()); }
 
-  /// Told of each step: the images done in this epoch, those of a whole epoch, and the loss; returns false to stop.
+  /// Told of each step: the images done in this epoch, those of a whole epoch, and the loss;
+  /// returns false to stop.
   using StepReport = std::function<bool(int64_t done, int64_t total, double loss)>;
   /// Trains the rest of the current epoch; false if `report` stopped it.
   bool train_epoch(const StepReport& report);
@@ -40,8 +42,8 @@ class Trainer {
 
   /// Everything from which a run continues bit for bit.
   io::TensorMap checkpoint();
-  /// Finds out whether a checkpoint can be written to this file, without touching an older one. FileError that says
-  /// what to do if not.
+  /// Finds out whether a checkpoint can be written to this file, without touching an older one.
+  /// FileError that says what to do if not.
   void check_room(const std::filesystem::path& file);
 
  private:

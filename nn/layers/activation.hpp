@@ -3,8 +3,8 @@
 #include <farro/nn/call.hpp>
 #include <farro/nn/options.hpp>
 
-/// Functions of each element, as modules. With `inplace` the result takes the place of the input, which must not be a
-/// leaf that requires grad.
+/// Functions of each element, as modules. With `inplace` the result takes the place of the input,
+/// which must not be a leaf that requires grad.
 namespace farro::nn {
 
 /// max(x, 0).

@@ -13,10 +13,13 @@ namespace farro::nn {
 namespace {
 
 /// Where each element of a padded dimension comes from.
-Tensor padded_positions(int64_t size, int64_t before, int64_t after, std::string_view mode, Device device) {
-  if (mode == "reflect" ? std::max(before, after) >= size : mode == "circular" && std::max(before, after) > size) {
-    fail<ShapeError>("Conv", "expected {} padding to be smaller than the dimension, got {} and {} for size {}", mode,
-                     before, after, size);
+Tensor padded_positions(int64_t size, int64_t before, int64_t after, std::string_view mode,
+                        Device device) {
+  if (mode == "reflect" ? std::max(before, after) >= size
+                        : mode == "circular" && std::max(before, after) > size) {
+    fail<ShapeError>(
+        "Conv", "expected {} padding to be smaller than the dimension, got {} and {} for size {}",
+        mode, before, after, size);
   }
   std::vector<int64_t> positions;
   for (int64_t i = -before; i < size + after; ++i) {
@@ -35,21 +38,25 @@ Tensor padded_positions(int64_t size, int64_t before, int64_t after, std::string
 
 template <int N>
 Conv<N>::Conv(const Options& options) : options(options) {
-  if (options.groups < 1 || options.in_channels % options.groups != 0 || options.out_channels % options.groups != 0) {
-    fail<ValueError>(kClassName, "expected groups to divide {} and {} channels, got {}", options.in_channels,
-                     options.out_channels, options.groups);
+  if (options.groups < 1 || options.in_channels % options.groups != 0 ||
+      options.out_channels % options.groups != 0) {
+    fail<ValueError>(kClassName, "expected groups to divide {} and {} channels, got {}",
+                     options.in_channels, options.out_channels, options.groups);
   }
   for (int i = 0; i < N; ++i) {
     if (options.kernel_size[i] < 1) {
-      fail<ValueError>(kClassName, "expected a kernel_size of at least 1, got {}", python(options.kernel_size));
+      fail<ValueError>(kClassName, "expected a kernel_size of at least 1, got {}",
+                       python(options.kernel_size));
     }
   }
   if (options.padding.mode() == "same" && !(options.stride == Sizes<N>(1))) {
-    fail<ValueError>(kClassName, "padding \"same\" needs a stride of 1, got {}", python(options.stride));
+    fail<ValueError>(kClassName, "padding \"same\" needs a stride of 1, got {}",
+                     python(options.stride));
   }
-  if (options.padding_mode != "zeros" && options.padding_mode != "reflect" && options.padding_mode != "replicate" &&
-      options.padding_mode != "circular") {
-    fail<ValueError>(kClassName, "expected padding_mode zeros, reflect, replicate or circular, got \"{}\"",
+  if (options.padding_mode != "zeros" && options.padding_mode != "reflect" &&
+      options.padding_mode != "replicate" && options.padding_mode != "circular") {
+    fail<ValueError>(kClassName,
+                     "expected padding_mode zeros, reflect, replicate or circular, got \"{}\"",
                      options.padding_mode);
   }
   Dims sizes{options.out_channels, options.in_channels / options.groups};
@@ -71,8 +78,9 @@ void Conv<N>::reset_parameters() {
 
 template <int N>
 Tensor Conv<N>::forward(const Tensor& x) const {
-  ConvPadding padding = options.padding.mode().empty() ? ConvPadding(IntList(options.padding.sizes()))
-                                                       : ConvPadding(std::string_view(options.padding.mode()));
+  ConvPadding padding = options.padding.mode().empty()
+                            ? ConvPadding(IntList(options.padding.sizes()))
+                            : ConvPadding(std::string_view(options.padding.mode()));
   Tensor input = x;
   if (options.padding_mode != "zeros") {
     for (int i = 0; i < N; ++i) {
@@ -83,9 +91,11 @@ Tensor Conv<N>::forward(const Tensor& x) const {
         after = total - before;
       }
       int dim = x.dim() - N + i;
-      if (dim < 1) fail<ShapeError>(kClassName, "expected {} or {} dimensions, got {}", N + 1, N + 2, x.dim());
+      if (dim < 1)
+        fail<ShapeError>(kClassName, "expected {} or {} dimensions, got {}", N + 1, N + 2, x.dim());
       if (before == 0 && after == 0) continue;
-      input = input.index_select(dim, padded_positions(x.size(dim), before, after, options.padding_mode, x.device()));
+      input = input.index_select(
+          dim, padded_positions(x.size(dim), before, after, options.padding_mode, x.device()));
     }
     padding = ConvPadding(0);
   }
@@ -100,8 +110,9 @@ Tensor Conv<N>::forward(const Tensor& x) const {
 
 template <int N>
 std::string Conv<N>::extra_repr() const {
-  std::string text = fmt::format("{}, {}, kernel_size={}, stride={}", options.in_channels, options.out_channels,
-                                 python(options.kernel_size.values()), python(options.stride.values()));
+  std::string text =
+      fmt::format("{}, {}, kernel_size={}, stride={}", options.in_channels, options.out_channels,
+                  python(options.kernel_size.values()), python(options.stride.values()));
   if (!options.padding.mode().empty()) {
     text += ", padding=" + options.padding.mode();
   } else if (!(options.padding.sizes() == Sizes<N>(0))) {

@@ -5,8 +5,9 @@
 
 namespace farro::nn {
 
-/// Convolution over N spatial dimensions, [batch, in_channels, …] to [batch, out_channels, …]; the batch may be left out.
-/// weight is [out_channels, in_channels / groups, kernel…]; weight and bias start uniform in ±1/√fan_in.
+/// Convolution over N spatial dimensions, [batch, in_channels, …] to [batch, out_channels, …]; the
+/// batch may be left out. weight is [out_channels, in_channels / groups, kernel…]; weight and bias
+/// start uniform in ±1/√fan_in.
 template <int N>
 struct Conv : Module {
   static constexpr std::string_view kClassName = N == 1 ? "Conv1d" : N == 2 ? "Conv2d" : "Conv3d";
@@ -24,15 +25,16 @@ struct Conv : Module {
     std::string padding_mode = "zeros";
     std::optional<Device> device{};
     std::optional<DType> dtype{};
-    FARRO_FIELDS(Options, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode,
-                 device, dtype)
+    FARRO_FIELDS(Options, in_channels, out_channels, kernel_size, stride, padding, dilation, groups,
+                 bias, padding_mode, device, dtype)
   };
   Options options;
   Parameter weight;
   Parameter bias;  ///< null without bias
   FARRO_MEMBERS(Conv, weight, bias)
 
-  /// ValueError for groups that do not divide the channels, "same" with a stride, an unknown padding mode.
+  /// ValueError for groups that do not divide the channels, "same" with a stride, an unknown
+  /// padding mode.
   explicit Conv(const Options& options);
   void reset_parameters();
   Tensor forward(const Tensor& x) const;

@@ -33,7 +33,9 @@ std::string Dropout::extra_repr() const {
 Tensor Softmax::forward(const Tensor& x) const { return softmax(x, chosen_dim(options.dim, x)); }
 std::string Softmax::extra_repr() const { return "dim=" + python(options.dim); }
 
-Tensor LogSoftmax::forward(const Tensor& x) const { return log_softmax(x, chosen_dim(options.dim, x)); }
+Tensor LogSoftmax::forward(const Tensor& x) const {
+  return log_softmax(x, chosen_dim(options.dim, x));
+}
 std::string LogSoftmax::extra_repr() const { return "dim=" + python(options.dim); }
 
 Tensor Softmin::forward(const Tensor& x) const { return softmin(x, chosen_dim(options.dim, x)); }

@@ -5,7 +5,8 @@
 
 namespace farro::nn {
 
-/// While training, zeroes elements with probability p and scales the others by 1 / (1 - p). ValueError unless 0 <= p <= 1.
+/// While training, zeroes elements with probability p and scales the others by 1 / (1 - p).
+/// ValueError unless 0 <= p <= 1.
 struct Dropout : Module {
   struct Options {
     double p = 0.5;

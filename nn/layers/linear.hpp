@@ -5,8 +5,8 @@
 
 namespace farro::nn {
 
-/// y = x·weightᵀ + bias over the last dimension of x. weight is [out_features, in_features], bias [out_features]; both
-/// start uniform in ±1/√in_features.
+/// y = x·weightᵀ + bias over the last dimension of x. weight is [out_features, in_features], bias
+/// [out_features]; both start uniform in ±1/√in_features.
 struct Linear : Module {
   struct Options {
     int64_t in_features;
@@ -65,7 +65,9 @@ struct Unflatten : Module {
   FARRO_MEMBERS(Unflatten)
 
   explicit Unflatten(const Options& options) : options(options) {}
-  Tensor forward(const Tensor& x) const { return x.unflatten(options.dim, options.unflattened_size); }
+  Tensor forward(const Tensor& x) const {
+    return x.unflatten(options.dim, options.unflattened_size);
+  }
   std::string extra_repr() const override;
 };
 

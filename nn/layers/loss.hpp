@@ -3,10 +3,12 @@
 #include <farro/nn/call.hpp>
 #include <farro/nn/options.hpp>
 
-/// Losses as modules. `reduction` is "mean", "sum" or "none" (ValueError otherwise, when the module is made).
+/// Losses as modules. `reduction` is "mean", "sum" or "none" (ValueError otherwise, when the module
+/// is made).
 namespace farro::nn {
 
-/// Cross entropy of classes, or of class probabilities, with log-softmax of the input. See farro::cross_entropy.
+/// Cross entropy of classes, or of class probabilities, with log-softmax of the input. See
+/// farro::cross_entropy.
 struct CrossEntropyLoss : Module {
   struct Options {
     Tensor weight{};  ///< one for each class

@@ -5,22 +5,27 @@
 
 namespace farro::nn {
 
-/// Normalises each channel of [N, C, …] by the batch's mean and variance while training, by the running ones otherwise.
-/// BatchNorm1d takes [N, C] and [N, C, L], BatchNorm2d 4 dimensions, BatchNorm3d 5 (ShapeError).
+/// Normalises each channel of [N, C, …] by the batch's mean and variance while training, by the
+/// running ones otherwise. BatchNorm1d takes [N, C] and [N, C, L], BatchNorm2d 4 dimensions,
+/// BatchNorm3d 5 (ShapeError).
 template <int N>
 struct BatchNorm : Module {
-  static constexpr std::string_view kClassName = N == 1 ? "BatchNorm1d" : N == 2 ? "BatchNorm2d" : "BatchNorm3d";
+  static constexpr std::string_view kClassName = N == 1   ? "BatchNorm1d"
+                                                 : N == 2 ? "BatchNorm2d"
+                                                          : "BatchNorm3d";
 
   struct Options {
     int64_t num_features;
     double eps = 1e-5;
-    std::optional<double> momentum = 0.1;  ///< none: running statistics are the mean over all batches
+    std::optional<double> momentum =
+        0.1;  ///< none: running statistics are the mean over all batches
     bool affine = true;
     bool track_running_stats = true;
     std::optional<Device> device{};
     std::optional<DType> dtype{};
     bool bias = true;  ///< with affine
-    FARRO_FIELDS(Options, num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+    FARRO_FIELDS(Options, num_features, eps, momentum, affine, track_running_stats, device, dtype,
+                 bias)
   };
   Options options;
   Parameter weight;
@@ -37,7 +42,8 @@ struct BatchNorm : Module {
   std::string extra_repr() const override;
   int64_t state_version() const override { return 2; }
   /// Version 1 had no num_batches_tracked.
-  void upgrade_state(StateDict& state, const std::string& prefix, std::optional<int64_t> version) override;
+  void upgrade_state(StateDict& state, const std::string& prefix,
+                     std::optional<int64_t> version) override;
 };
 
 extern template struct BatchNorm<1>;
@@ -84,7 +90,8 @@ struct LayerNorm : Module {
   std::string extra_repr() const override;
 };
 
-/// Normalises groups of channels of [N, C, …], each sample apart. ValueError unless groups divide the channels.
+/// Normalises groups of channels of [N, C, …], each sample apart. ValueError unless groups divide
+/// the channels.
 struct GroupNorm : Module {
   struct Options {
     int64_t num_groups;

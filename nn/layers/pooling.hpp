@@ -8,7 +8,9 @@ namespace farro::nn {
 /// The largest element of each window over the last N dimensions.
 template <int N>
 struct MaxPool : Module {
-  static constexpr std::string_view kClassName = N == 1 ? "MaxPool1d" : N == 2 ? "MaxPool2d" : "MaxPool3d";
+  static constexpr std::string_view kClassName = N == 1   ? "MaxPool1d"
+                                                 : N == 2 ? "MaxPool2d"
+                                                          : "MaxPool3d";
 
   struct Options {
     Sizes<N> kernel_size;
@@ -29,7 +31,9 @@ struct MaxPool : Module {
 /// The mean of each window over the last N dimensions.
 template <int N>
 struct AvgPool : Module {
-  static constexpr std::string_view kClassName = N == 1 ? "AvgPool1d" : N == 2 ? "AvgPool2d" : "AvgPool3d";
+  static constexpr std::string_view kClassName = N == 1   ? "AvgPool1d"
+                                                 : N == 2 ? "AvgPool2d"
+                                                          : "AvgPool3d";
 
   struct Options {
     Sizes<N> kernel_size;
@@ -38,7 +42,8 @@ struct AvgPool : Module {
     bool ceil_mode = false;
     bool count_include_pad = true;
     std::optional<int64_t> divisor_override{};  ///< not for one dimension
-    FARRO_FIELDS(Options, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    FARRO_FIELDS(Options, kernel_size, stride, padding, ceil_mode, count_include_pad,
+                 divisor_override)
   };
   Options options;
   FARRO_MEMBERS(AvgPool)

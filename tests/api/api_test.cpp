@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <sstream>
 
+#include <support/devices.hpp>
 #include <farro/farro.hpp>
 #include <farro/testing/gradcheck.hpp>
-#include <support/devices.hpp>
 
 using namespace farro;
 namespace F = nn::functional;
@@ -24,7 +24,8 @@ struct Net : nn::Module {
   Tensor forward(const Tensor& x) { return fc(F::max_pool2d(relu(conv(x)), 2).flatten(1)) * scale; }
 };
 
-/// The first argument is what a module's call gives; the second in braces becomes what forward takes there.
+/// The first argument is what a module's call gives; the second in braces becomes what forward
+/// takes there.
 struct Options {
   double scale = 1;
   FARRO_FIELDS(Options, scale)
@@ -44,14 +45,16 @@ struct Gaussian {
   }
 };
 
-/// Second differences inside, zeros at the border; transposed it is the same stencil, on what lies inside.
+/// Second differences inside, zeros at the border; transposed it is the same stencil, on what lies
+/// inside.
 template <class In, class Out, class Scalar>
 struct Apply {
   In u;
   Out out;
   Scalar factor;
   KOKKOS_FUNCTION void operator()(int i, int j) const {
-    out(i, j) = factor * (u(i - 1, j) + u(i + 1, j) + u(i, j - 1) + u(i, j + 1) - Scalar(4) * u(i, j));
+    out(i, j) =
+        factor * (u(i - 1, j) + u(i + 1, j) + u(i, j - 1) + u(i, j + 1) - Scalar(4) * u(i, j));
   }
 };
 
@@ -67,8 +70,10 @@ struct Stencil : autograd::Function<Stencil> {
     return run(u, h);
   }
   static autograd::Grads backward(autograd::Context& ctx, const Tensor& grad) {
-    // What the border's outputs got counts for nothing; what flows to the border comes from its neighbours inside.
-    Tensor wide = zeros({grad.size(0) + 2, grad.size(1) + 2}, {.dtype = grad.dtype(), .device = grad.device()});
+    // What the border's outputs got counts for nothing; what flows to the border comes from its
+    // neighbours inside.
+    Tensor wide = zeros({grad.size(0) + 2, grad.size(1) + 2},
+                        {.dtype = grad.dtype(), .device = grad.device()});
     Tensor inside = grad.slice(0, 1, -1).slice(1, 1, -1);
     copy_(wide.slice(0, 2, -2).slice(1, 2, -2), inside);
     return {run(wide, ctx.kept<double>("h")).slice(0, 1, -1).slice(1, 1, -1), {}};
@@ -79,7 +84,9 @@ struct Stencil : autograd::Function<Stencil> {
       if constexpr (std::is_floating_point_v<Scalar>) {
         auto from = u.view_as<const Scalar**, Backend>();
         auto to = out.view_as<Scalar**, Backend>();
-        Kokkos::parallel_for("stencil", interior<Backend>(u), Apply<decltype(from), decltype(to), Scalar>{from, to, static_cast<Scalar>(1 / (h * h))});
+        Kokkos::parallel_for("stencil", interior<Backend>(u),
+                             Apply<decltype(from), decltype(to), Scalar>{
+                                 from, to, static_cast<Scalar>(1 / (h * h))});
       }
     });
     return out;
@@ -131,13 +138,17 @@ TEST_CASE("api: tensors") {
 TEST_CASE("api: hooks") {
   Net net;
   int calls = 0;
-  auto handle = net.conv->register_forward_hook(
-      [&](nn::Module& m, const nn::Args& in, const Tensor& out) { calls += m.class_name() == "Conv2d" && in.size() == 1 && out.defined(); });
-  net.register_full_backward_pre_hook([&](nn::Module&, const nn::Grads& grad_output) { calls += grad_output.size() == 1; });
-  net.register_full_backward_hook([&](nn::Module&, const nn::Grads& grad_input, const nn::Grads&) -> nn::Grads {
-    ++calls;
-    return {grad_input[0] * 2};
-  });
+  auto handle =
+      net.conv->register_forward_hook([&](nn::Module& m, const nn::Args& in, const Tensor& out) {
+        calls += m.class_name() == "Conv2d" && in.size() == 1 && out.defined();
+      });
+  net.register_full_backward_pre_hook(
+      [&](nn::Module&, const nn::Grads& grad_output) { calls += grad_output.size() == 1; });
+  net.register_full_backward_hook(
+      [&](nn::Module&, const nn::Grads& grad_input, const nn::Grads&) -> nn::Grads {
+        ++calls;
+        return {grad_input[0] * 2};
+      });
   auto f = [&](nn::Module&, const nn::Args&, const nn::Kwargs&) { ++calls; };
   net.conv->register_forward_pre_hook(f, {.prepend = true, .with_kwargs = true});
   ScopedHandle global = hooks::register_global_forward_hook([&] { ++calls; });
@@ -158,13 +169,15 @@ TEST_CASE("api: state") {
   CHECK(result.missing_keys.empty());
   std::filesystem::remove(path);
   CHECK(net.get_parameter("conv.weight").is_same(net.conv->weight));
-  net.set_attr("conv", nn::Ref<nn::Conv2d>{{.in_channels = 1, .out_channels = 32, .kernel_size = 5}});
+  net.set_attr("conv",
+               nn::Ref<nn::Conv2d>{{.in_channels = 1, .out_channels = 32, .kernel_size = 5}});
   CHECK(net.conv->weight.size(-1) == 5);
   auto copy = nn::clone(net);
   Net original;
   std::ostringstream out;
   out << *copy << nn::summary(original, {randn({1, 1, 28, 28})});
-  CHECK(out.str().find("(conv): Conv2d(1, 32, kernel_size=(5, 5), stride=(1, 1))") != std::string::npos);
+  CHECK(out.str().find("(conv): Conv2d(1, 32, kernel_size=(5, 5), stride=(1, 1))") !=
+        std::string::npos);
 }
 
 TEST_CASE("api: modes and derivatives") {
@@ -182,7 +195,8 @@ TEST_CASE("api: modes and derivatives") {
 }
 
 TEST_CASE("api: scopes, derivatives and checkpoints") {
-  Tensor x = randn({4}, {.dtype = kFloat64, .requires_grad = true}), v = ones({4}, {.dtype = kFloat64});
+  Tensor x = randn({4}, {.dtype = kFloat64, .requires_grad = true}),
+         v = ones({4}, {.dtype = kFloat64});
   auto f = [](const Tensor& t) { return (t * t * t).sum(); };
   auto [y, dy] = jvp(f, {x}, {v});
   Tensor h = hessian(f, x);
@@ -210,6 +224,7 @@ TEST_CASE("api: a formula of one's own", "[A23]") {
 TEST_CASE("api: a kernel of one's own, and that its adjoint is right", "[A22]") {
   for (Device device : test::host_devices()) {
     Tensor u = randn({5, 6}, {.dtype = kFloat64, .device = device, .requires_grad = true});
-    REQUIRE_THAT([](const auto& in) { return Stencil::apply(in[0], 0.1); }, farro::testing::PassesGradcheck({u}));
+    REQUIRE_THAT([](const auto& in) { return Stencil::apply(in[0], 0.1); },
+                 farro::testing::PassesGradcheck({u}));
   }
 }

@@ -11,7 +11,8 @@
 namespace farro::test {
 namespace {
 
-TEST_CASE("to: nothing to change gives the same tensor, else a copy whose gradient comes back in kind") {
+TEST_CASE(
+    "to: nothing to change gives the same tensor, else a copy whose gradient comes back in kind") {
   for_each_device([](Device device) {
     Tensor x = random({2, 3}, {.device = device, .requires_grad = true});
     CHECK(x.to(kFloat64).is_same(x));
@@ -59,7 +60,8 @@ TEST_CASE("clone, contiguous, to: gradients of every order", "[A8][A19]") {
   for (Dims sizes : {Dims{}, Dims{0, 3}, Dims{2, 3}}) {
     Tensor x = random(sizes, {.requires_grad = true});
     CHECK(gradcheck([](const auto& in) { return in[0].clone(); }, {x}));
-    CHECK(gradgradcheck([](const auto& in) { return in[0].clone() * in[0].to(kFloat64).contiguous(); }, {x}));
+    CHECK(gradgradcheck(
+        [](const auto& in) { return in[0].clone() * in[0].to(kFloat64).contiguous(); }, {x}));
   }
 }
 

@@ -1,5 +1,6 @@
 #include <catch2/catch_test_macros.hpp>
 
+#include <support/compare.hpp>
 #include <farro/autograd/derivatives.hpp>
 #include <farro/autograd/engine.hpp>
 #include <farro/autograd/function.hpp>
@@ -11,7 +12,6 @@
 #include <farro/autograd/ops/pointwise.hpp>
 #include <farro/autograd/ops/reduce.hpp>
 #include <farro/autograd/ops/shape.hpp>
-#include <support/compare.hpp>
 
 using namespace farro;
 using farro::test::leaf;
@@ -42,7 +42,9 @@ struct OnceSquare : autograd::Function<OnceSquare> {
     ctx.save_for_backward({x});
     return x * x;
   }
-  static autograd::Grads backward(autograd::Context& ctx, const autograd::Grads& dy) { return {dy[0] * ctx.saved(0) * 2.0}; }
+  static autograd::Grads backward(autograd::Context& ctx, const autograd::Grads& dy) {
+    return {dy[0] * ctx.saved(0) * 2.0};
+  }
 };
 
 }  // namespace
@@ -56,7 +58,8 @@ TEST_CASE("jvp gives values and their change", "[A24]") {
   CHECK_FALSE(y[0].requires_grad());
   CHECK_FALSE(dy[0].requires_grad());
   // A function of one tensor gives a pair of tensors; an undefined tangent is zero.
-  auto [e, de] = jvp([](const Tensor& t) { return exp(t).sum(); }, {test::from_values({0, 0})}, {test::from_values({1, 2})});
+  auto [e, de] = jvp([](const Tensor& t) { return exp(t).sum(); }, {test::from_values({0, 0})},
+                     {test::from_values({1, 2})});
   CHECK(e.item() == 2);
   CHECK(de.item() == 3);
   CHECK(jvp(pair_of, {x, z}, {Tensor(), test::from_values({1})}).second[0].item() == 4);
@@ -70,11 +73,13 @@ TEST_CASE("vjp gives values and gradients", "[A24]") {
   auto [y, dx] = vjp(pair_of, {x, z}, {one, one});
   CHECK(dx[0].item() == 2);
   CHECK(std::abs(dx[1].item() - (4 + std::cos(0.5))) < 1e-15);
-  CHECK(vjp([](const Tensor& t) { return t.sum(); }, {values({3}, 1)}).second[0].to_vector() == Values{1, 1, 1});
+  CHECK(vjp([](const Tensor& t) { return t.sum(); }, {values({3}, 1)}).second[0].to_vector() ==
+        Values{1, 1, 1});
   CHECK(vjp([&](const Inputs& in) { return in[0] * 2.0; }, {x, z}, {one}).second[1].item() == 0);
 }
 
-TEST_CASE("jvp goes through maps, custom functions, views and changes in place", "[A24][A21][A23][A4]") {
+TEST_CASE("jvp goes through maps, custom functions, views and changes in place",
+          "[A24][A21][A23][A4]") {
   Tensor x = values({4}, 1), v = values({4}, 2);
   auto check = [&](const TensorFunction& f) {
     Tensor by_rows = jacobian(f, x), by_columns = jacobian(f, x, {.forward_mode = true});
@@ -110,7 +115,9 @@ TEST_CASE("derivatives of derivatives, in each mode over each", "[A24][A8]") {
   CHECK(jvp(along, {x}, {v}).second.item() == 3 + 48);
   // Forward over reverse over reverse.
   auto twice = [&](const Tensor& t) { return vjp(f, {t}, {}, {.create_graph = true}).second[0]; };
-  auto thrice = [&](const Tensor& t) { return vjp(twice, {t}, {v}, {.create_graph = true}).second[0]; };
+  auto thrice = [&](const Tensor& t) {
+    return vjp(twice, {t}, {v}, {.create_graph = true}).second[0];
+  };
   CHECK(jvp(thrice, {x}, {v}).second.to_vector() == Values{12, 48});
   // With respect to the tangent as well.
   Tensor direction = v.clone().requires_grad_();
@@ -130,9 +137,11 @@ TEST_CASE("jacobians and Hessians of several inputs and outputs", "[A24]") {
     CHECK(j[1][0].sizes() == Dims{3, 2, 3});
     CHECK(j[1][0].abs().sum().item() == 0);
     CHECK(j[1][1].to_vector() == Values{2, 0, 0, 0, 2, 0, 0, 0, 2});
-    CHECK(jacobian([](const Tensor& t) { return t * 2.0; }, zeros({0}), {.forward_mode = forward}).sizes() == Dims{0, 0});
+    CHECK(jacobian([](const Tensor& t) { return t * 2.0; }, zeros({0}), {.forward_mode = forward})
+              .sizes() == Dims{0, 0});
   }
-  auto h = hessian([](const Inputs& x) { return (matmul(x[0], x[1]) * matmul(x[0], x[1])).sum(); }, {a, b});
+  auto h = hessian([](const Inputs& x) { return (matmul(x[0], x[1]) * matmul(x[0], x[1])).sum(); },
+                   {a, b});
   CHECK(h[0][1].sizes() == Dims{2, 3, 3});
   CHECK(test::difference(h[1][1], matmul(a.transpose(0, 1), a) * 2.0, {1e-12, 1e-12}) == "");
   CHECK_THROWS_AS(hessian([](const Tensor& t) { return t * t; }, b), ValueError);

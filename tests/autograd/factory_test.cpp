@@ -16,7 +16,8 @@ using Values = std::vector<double>;
 
 TEST_CASE("factories: options say dtype, device and whether a gradient is wanted") {
   for_each_device([](Device device) {
-    for (DType dtype : {kFloat32, kFloat64, kBFloat16, kFloat16, kInt64, kInt32, kInt16, kInt8, kUInt8, kBool}) {
+    for (DType dtype :
+         {kFloat32, kFloat64, kBFloat16, kFloat16, kInt64, kInt32, kInt16, kInt8, kUInt8, kBool}) {
       Tensor x = ones({2, 0, 3}, {.dtype = dtype, .device = device});
       CHECK(x.dtype() == dtype);
       CHECK(x.device() == device);
@@ -135,14 +136,19 @@ TEST_CASE("tril and triu: triangles of every matrix, with gradients", "[A8][A19]
   CHECK(triu(zeros({2, 0, 3})).sizes() == Dims{2, 0, 3});
   CHECK_THROWS_AS(tril(zeros({3})), ShapeError);
   Tensor y = random({2, 3, 4}, {.requires_grad = true});
-  CHECK(gradcheck([](const auto& in) { return std::vector<Tensor>{tril(in[0]), triu(in[0].transpose(0, 2), 1)}; }, {y}));
+  CHECK(gradcheck(
+      [](const auto& in) {
+        return std::vector<Tensor>{tril(in[0]), triu(in[0].transpose(0, 2), 1)};
+      },
+      {y}));
 }
 
 TEST_CASE("random factories: a seed decides, on every host backend alike", "[A20]") {
   auto draw = [](Device device) {
     manual_seed(5);
     TensorOptions options{.device = device};
-    return std::vector<Tensor>{rand({3, 4}, options), randn({70'000}, {.dtype = kFloat64, .device = device}),
+    return std::vector<Tensor>{rand({3, 4}, options),
+                               randn({70'000}, {.dtype = kFloat64, .device = device}),
                                randint(-2, 3, {100}, options), randperm(50, options),
                                bernoulli(full({64}, 0.5, {.device = device}))};
   };

@@ -4,6 +4,8 @@
 
 #include <tuple>
 
+#include <support/compare.hpp>
+#include <support/devices.hpp>
 #include <farro/autograd/engine.hpp>
 #include <farro/autograd/function.hpp>
 #include <farro/autograd/gradcheck.hpp>
@@ -13,8 +15,6 @@
 #include <farro/autograd/ops/reduce.hpp>
 #include <farro/autograd/ops/shape.hpp>
 #include <farro/autograd/view_bridge.hpp>
-#include <support/compare.hpp>
-#include <support/devices.hpp>
 
 using namespace farro;
 using autograd::Context;
@@ -47,10 +47,14 @@ struct PowerProduct : Function<PowerProduct> {
 /// u's Laplacian along one dimension, with zeros beyond the ends.
 template <class Backend, class Scalar>
 struct Stencil1d {
-  using View = Kokkos::View<const Scalar*, Kokkos::LayoutStride, Kokkos::Device<typename Backend::ExecutionSpace, typename Backend::MemorySpace>,
-                            Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-  using Out = Kokkos::View<Scalar*, Kokkos::LayoutStride, Kokkos::Device<typename Backend::ExecutionSpace, typename Backend::MemorySpace>,
-                           Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using View =
+      Kokkos::View<const Scalar*, Kokkos::LayoutStride,
+                   Kokkos::Device<typename Backend::ExecutionSpace, typename Backend::MemorySpace>,
+                   Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  using Out =
+      Kokkos::View<Scalar*, Kokkos::LayoutStride,
+                   Kokkos::Device<typename Backend::ExecutionSpace, typename Backend::MemorySpace>,
+                   Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   View u;
   Out out;
   KOKKOS_FUNCTION void operator()(int64_t i) const {
@@ -71,7 +75,8 @@ struct Laplacian : Function<Laplacian> {
       if constexpr (std::is_floating_point_v<Scalar>) {
         Kokkos::RangePolicy<typename Backend::ExecutionSpace> range(0, u.numel());
         Kokkos::parallel_for("laplacian", range,
-                             Stencil1d<Backend, Scalar>{ctx.view<const Scalar, 1, Backend>(u), ctx.view<Scalar, 1, Backend>(out)});
+                             Stencil1d<Backend, Scalar>{ctx.view<const Scalar, 1, Backend>(u),
+                                                        ctx.view<Scalar, 1, Backend>(out)});
       }
     });
     return out;
@@ -137,7 +142,9 @@ struct Identity : Function<Identity> {
 
 /// Its backward takes the gradients one by one.
 struct SumAndDifference : Function<SumAndDifference> {
-  static std::pair<Tensor, Tensor> forward(Context&, const Tensor& x, const Tensor& y) { return {x + y, x - y}; }
+  static std::pair<Tensor, Tensor> forward(Context&, const Tensor& x, const Tensor& y) {
+    return {x + y, x - y};
+  }
   static Grads backward(Context&, const Tensor& ds, const Tensor& dd) { return {ds + dd, ds - dd}; }
 };
 
@@ -147,7 +154,8 @@ Tensor variable(const Dims& sizes, uint64_t seed = 1) {
 
 }  // namespace
 
-TEST_CASE("a custom function has its gradient and, by recorded operations, its derivatives", "[A21]") {
+TEST_CASE("a custom function has its gradient and, by recorded operations, its derivatives",
+          "[A21]") {
   auto f = [](const Inputs& in) { return PowerProduct::apply(in[0], in[1], 3); };
   Inputs in{variable({2, 3}, 1), variable({2, 3}, 2)};
   CHECK(f(in).grad_fn()->name() == "PowerProductBackward");
@@ -162,7 +170,8 @@ TEST_CASE("a custom function has its gradient and, by recorded operations, its d
   CHECK(gradcheck([](const Inputs& x) { return SumAndDifference::apply(x[0], x[1]); }, in));
 }
 
-TEST_CASE("a custom function runs a Kokkos kernel on tensors of every backend and layout", "[A22]") {
+TEST_CASE("a custom function runs a Kokkos kernel on tensors of every backend and layout",
+          "[A22]") {
   for (Device device : test::host_devices()) {
     for (DType dtype : {kFloat32, kFloat64}) {
       Tensor u = test::from_values({1, 4, 9, 16, 25}, {.dtype = dtype, .device = device});
@@ -226,14 +235,17 @@ TEST_CASE("what backward of a custom function may give", "[A21]") {
     y.set_grad({});
     Custom::apply(x, y).sum().backward();
   };
-  run([](const Tensor& g) { return Grads{g, g}; });  // the second one broadcasts from its input's shape
+  run([](const Tensor& g) {
+    return Grads{g, g};
+  });  // the second one broadcasts from its input's shape
   CHECK(x.grad().to_vector() == Values{1, 1, 1});
   CHECK(y.grad().to_vector() == Values{3});
   run([](const Tensor& g) { return Grads{g, {}, {}, {}}; });
   CHECK_FALSE(y.grad().defined());
   run([](const Tensor& g) { return Grads{g.to(kFloat32), {}}; });
   CHECK(x.grad().dtype() == kFloat64);
-  CHECK_THROWS_WITH(run([](const Tensor& g) { return Grads{g}; }), ContainsSubstring("expected 2 gradients"));
+  CHECK_THROWS_WITH(run([](const Tensor& g) { return Grads{g}; }),
+                    ContainsSubstring("expected 2 gradients"));
   CHECK_THROWS_AS(run([](const Tensor& g) { return Grads{g, {}, g}; }), GradError);
   CHECK_THROWS_AS(run([](const Tensor& g) { return Grads{g.slice(0, 0, 2), {}}; }), GradError);
   CHECK_THROWS_AS(run([](const Tensor& g) { return Grads{g.sum(), {}}; }), GradError);

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <autograd/golden_ops.hpp>
-#include <farro/autograd/engine.hpp>
 #include <farro/autograd/derivatives.hpp>
+#include <farro/autograd/engine.hpp>
 #include <farro/autograd/gradcheck.hpp>
 #include <farro/autograd/ops/conv.hpp>
 #include <farro/autograd/ops/copy.hpp>
@@ -156,13 +156,15 @@ double inner(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
 }
 
 /// Forward and reverse mode are each other's transpose: <J v, u> = <v, Jᵀ u> for random v and u.
-void check_transposed(const char* name, const TensorFunction& f, const Inputs& inputs, int directions) {
+void check_transposed(const char* name, const TensorFunction& f, const Inputs& inputs,
+                      int directions) {
   INFO(name << " of " << to_string(inputs[0].sizes()) << " on " << inputs[0].device().str());
   auto like = [](const Inputs& tensors, uint64_t seed) {
     Inputs result;
     for (const Tensor& t : tensors) {
       bool real = t.defined() && t.is_floating_point();
-      result.push_back(real ? random(t.sizes(), {.dtype = t.dtype(), .device = t.device()}, seed++) : Tensor());
+      result.push_back(real ? random(t.sizes(), {.dtype = t.dtype(), .device = t.device()}, seed++)
+                            : Tensor());
     }
     return result;
   };
@@ -178,7 +180,8 @@ void check_transposed(const char* name, const TensorFunction& f, const Inputs& i
     double forward = inner(change, u), backward = inner(gradients, v);
     double scale = std::max({1.0, std::abs(forward), std::abs(backward)});
     if (!(std::abs(forward - backward) <= 1e-9 * scale)) {
-      FAIL_CHECK("direction " << i << ": <J v, u> is " << forward << ", <v, J^T u> is " << backward);
+      FAIL_CHECK("direction " << i << ": <J v, u> is " << forward << ", <v, J^T u> is "
+                              << backward);
       return;
     }
   }
@@ -186,7 +189,8 @@ void check_transposed(const char* name, const TensorFunction& f, const Inputs& i
 
 }  // namespace
 
-TEST_CASE("forward and reverse mode agree in 10,000 random directions over every operation", "[A24][A8]") {
+TEST_CASE("forward and reverse mode agree in 10,000 random directions over every operation",
+          "[A24][A8]") {
   constexpr int kDirections = 16;
   int total = 0;
   for_each_device([&](Device device) {
@@ -205,7 +209,8 @@ TEST_CASE("forward and reverse mode agree in 10,000 random directions over every
       Inputs inputs;
       for (int k = 0; k < entry->kernels.arity; ++k) {
         Domain domain = entry->domain[static_cast<size_t>(k)];
-        Tensor x = random({2, 3}, {.device = device}, 31 + static_cast<uint64_t>(k), domain.lo, domain.hi);
+        Tensor x =
+            random({2, 3}, {.device = device}, 31 + static_cast<uint64_t>(k), domain.lo, domain.hi);
         inputs.push_back(entry->first_is_condition && k == 0 ? gt(x, 0.0) : x);
       }
       auto f = [entry](const Inputs& x) {
@@ -215,20 +220,30 @@ TEST_CASE("forward and reverse mode agree in 10,000 random directions over every
       };
       check(entry->kernels.name, f, inputs);
     }
-    auto variable = [&](const Dims& sizes, uint64_t seed) { return random(sizes, {.device = device}, seed, -1, 1); };
-    check("conv2d", [](const Inputs& in) { return conv2d(in[0], in[1], in[2], {.stride = 2, .padding = 1, .groups = 2}); },
+    auto variable = [&](const Dims& sizes, uint64_t seed) {
+      return random(sizes, {.device = device}, seed, -1, 1);
+    };
+    check("conv2d",
+          [](const Inputs& in) {
+            return conv2d(in[0], in[1], in[2], {.stride = 2, .padding = 1, .groups = 2});
+          },
           {variable({2, 4, 5, 6}, 1), variable({2, 2, 3, 2}, 5), variable({2}, 6)});
-    check("batch_norm", [](const Inputs& in) { return batch_norm(in[0], {}, {}, in[1], in[2], true); },
+    check("batch_norm",
+          [](const Inputs& in) { return batch_norm(in[0], {}, {}, in[1], in[2], true); },
           {variable({2, 4, 3, 3}, 1), variable({4}, 3), variable({4}, 4)});
-    check("max_pool2d", [](const Inputs& in) { return max_pool2d(in[0], 2, 1, 1); }, {variable({2, 4, 5, 6}, 1)});
-    check("matmul", [](const Inputs& in) { return matmul(in[0], in[1]); }, {variable({2, 1, 3, 4}, 1), variable({5, 4, 2}, 2)});
+    check("max_pool2d", [](const Inputs& in) { return max_pool2d(in[0], 2, 1, 1); },
+          {variable({2, 4, 5, 6}, 1)});
+    check("matmul", [](const Inputs& in) { return matmul(in[0], in[1]); },
+          {variable({2, 1, 3, 4}, 1), variable({5, 4, 2}, 2)});
     check("linear", [](const Inputs& in) { return linear(in[0], in[1], in[2]); },
           {variable({2, 3, 4}, 1), variable({5, 4}, 2), variable({5}, 3)});
-    check("in place on a view", [](const Inputs& in) {
-      Tensor base = in[0] * in[1];
-      base.slice(0, 1, 3).mul_(in[0].slice(0, 0, 2));
-      return base * base;
-    }, {variable({4, 2}, 1), variable({4, 2}, 2)});
+    check("in place on a view",
+          [](const Inputs& in) {
+            Tensor base = in[0] * in[1];
+            base.slice(0, 1, 3).mul_(in[0].slice(0, 0, 2));
+            return base * base;
+          },
+          {variable({4, 2}, 1), variable({4, 2}, 2)});
   });
   CHECK(total >= 5'000 * static_cast<int64_t>(devices().size()));
 }

@@ -297,7 +297,8 @@ TEST_CASE("fast mode passes what is right and fails on what is wrong", "[A26][A2
   CHECK(gradcheck(f, in, fast));
   CHECK(gradgradcheck(f, in, fast));
   auto wrong_sign = [](const Inputs& x) {
-    return square(x[0], [](const BackwardContext& c) { return Grads{c.grad() * c.saved(0) * -2.0}; });
+    return square(x[0],
+                  [](const BackwardContext& c) { return Grads{c.grad() * c.saved(0) * -2.0}; });
   };
   CHECK_THROWS_WITH(gradcheck(wrong_sign, {in[0]}, fast), ContainsSubstring("analytical:"));
   // One wrong element among many.
@@ -311,7 +312,9 @@ TEST_CASE("fast mode passes what is right and fails on what is wrong", "[A26][A2
   CHECK_THROWS_AS(gradcheck(one_wrong, {variable({7})}, fast), GradcheckError);
   int calls = 0;
   auto unsteady = [&](const Inputs& x) {
-    return square(x[0], [&](const BackwardContext& c) { return Grads{c.grad() * c.saved(0) * (2.0 + 1e-7 * ++calls)}; });
+    return square(x[0], [&](const BackwardContext& c) {
+      return Grads{c.grad() * c.saved(0) * (2.0 + 1e-7 * ++calls)};
+    });
   };
   CHECK_THROWS_AS(gradcheck(unsteady, {in[0]}, fast), GradcheckError);
   // The whole Jacobian takes an evaluation for each element twice, a projection two.
@@ -325,15 +328,18 @@ TEST_CASE("fast mode passes what is right and fails on what is wrong", "[A26][A2
 }
 
 TEST_CASE("gradcheck looks at forward mode too where it is asked to", "[A25][A24]") {
-  GradcheckOptions forward{.check_forward_ad = true}, fast{.check_forward_ad = true, .fast_mode = true};
+  GradcheckOptions forward{.check_forward_ad = true},
+      fast{.check_forward_ad = true, .fast_mode = true};
   auto f = [](const Inputs& in) { return Inputs{tanh(in[0]) * in[1], in[0].sum()}; };
   Inputs in{variable({2, 3}), variable({3}, 2)};
   CHECK(gradcheck(f, in, forward));
   CHECK(gradcheck(f, in, fast));
   CHECK(gradgradcheck(f, in, forward));
-  // A backward that is right as it is computed, but not as it is recorded: forward mode goes by the record.
+  // A backward that is right as it is computed, but not as it is recorded: forward mode goes by the
+  // record.
   auto lost = [](const Inputs& x) {
-    return square(x[0], [](const BackwardContext& c) { return Grads{c.grad().detach() * c.saved(0) * 2.0}; });
+    return square(
+        x[0], [](const BackwardContext& c) { return Grads{c.grad().detach() * c.saved(0) * 2.0}; });
   };
   CHECK(gradcheck(lost, {in[0]}));
   CHECK_THROWS_WITH(gradcheck(lost, {in[0]}, forward), ContainsSubstring("forward mode"));

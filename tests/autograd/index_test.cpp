@@ -133,10 +133,12 @@ TEST_CASE("index: gradients of first and second order", "[A8][A19]") {
   check(x, [&](const Tensor& t) { return embedding(t, tensor({{1, 1}, {0, 1}})); });
 }
 
-TEST_CASE("a masked assignment of a masked minimum has both gradients, and no version error", "[A5]") {
+TEST_CASE("a masked assignment of a masked minimum has both gradients, and no version error",
+          "[A5]") {
   for_each_device([](Device device) {
     TensorOptions options{.device = device}, variable{.device = device, .requires_grad = true};
-    Tensor a = from_values({1, 0, 0}, options), b = from_values({1, 2, 3}, variable), c = from_values({2, 2, 2}, variable);
+    Tensor a = from_values({1, 0, 0}, options), b = from_values({1, 2, 3}, variable),
+           c = from_values({2, 2, 2}, variable);
     Tensor bb = b + 1, mask = a != 0;
     bb.index_put_({mask}, minimum(bb[mask], c[mask]));
     bb.sum().backward();

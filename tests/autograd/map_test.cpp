@@ -5,6 +5,8 @@
 #include <limits>
 #include <tuple>
 
+#include <support/compare.hpp>
+#include <support/devices.hpp>
 #include <farro/autograd/engine.hpp>
 #include <farro/autograd/gradcheck.hpp>
 #include <farro/autograd/map.hpp>
@@ -13,8 +15,6 @@
 #include <farro/autograd/ops/reduce.hpp>
 #include <farro/autograd/ops/shape.hpp>
 #include <farro/backends/launch.hpp>
-#include <support/compare.hpp>
-#include <support/devices.hpp>
 
 using namespace farro;
 using farro::test::leaf;
@@ -42,7 +42,8 @@ struct Mix {
   double scale = 0.5;
   template <class T>
   FARRO_FORMULA T operator()(T a, T b, T c, T d, T e, T f, T g, T h) const {
-    return a * b + math::sin(c * d) * T(scale) + e / (f * f + T(1)) - select(g > h, g * g, h * h * h);
+    return a * b + math::sin(c * d) * T(scale) + e / (f * f + T(1)) -
+           select(g > h, g * g, h * h * h);
   }
 };
 
@@ -53,8 +54,10 @@ struct Polar {
   }
 };
 
-Tensor variable(const Dims& sizes, uint64_t seed, Device device = Device(), DType dtype = kFloat64) {
-  return test::random(sizes, {.dtype = dtype, .device = device, .requires_grad = true}, seed, 0.3, 1.6);
+Tensor variable(const Dims& sizes, uint64_t seed, Device device = Device(),
+                DType dtype = kFloat64) {
+  return test::random(sizes, {.dtype = dtype, .device = device, .requires_grad = true}, seed, 0.3,
+                      1.6);
 }
 
 Inputs eight(const Dims& sizes) {
@@ -71,7 +74,8 @@ TEST_CASE("map computes what the composed operations compute", "[A23]") {
   for (Device device : test::host_devices()) {
     for (DType dtype : {kFloat32, kFloat64}) {
       CAPTURE(device.str(), name_of(dtype));
-      Tensor x = variable({3, 1, 37}, 1, device, dtype), w = variable({5, 1}, 2, device, dtype), b = variable({37}, 3, device, dtype);
+      Tensor x = variable({3, 1, 37}, 1, device, dtype), w = variable({5, 1}, 2, device, dtype),
+             b = variable({37}, 3, device, dtype);
       Tensor fused = map(Gate{}, x, w, b);
       Tensor composed = tanh(x * w + b) * sigmoid(x) + x;
       CHECK(fused.sizes() == Dims{3, 5, 37});
@@ -80,7 +84,8 @@ TEST_CASE("map computes what the composed operations compute", "[A23]") {
       CHECK(test::difference(fused, composed, {tolerance, tolerance}) == "");
       Tensor dy = test::random(fused.sizes(), {.dtype = dtype, .device = device}, 9, -1, 1);
       auto one = grad({fused}, {x, w, b}, {}, {dy}), two = grad({composed}, {x, w, b}, {}, {dy});
-      for (size_t i = 0; i < 3; ++i) CHECK(test::difference(one[i], two[i], {20 * tolerance, 20 * tolerance}) == "");
+      for (size_t i = 0; i < 3; ++i)
+        CHECK(test::difference(one[i], two[i], {20 * tolerance, 20 * tolerance}) == "");
     }
   }
 }
@@ -102,7 +107,11 @@ TEST_CASE("map passes gradcheck and gradgradcheck", "[A23]") {
   }
   CHECK(gradgradcheck([](const Inputs& in) { return mix(in); }, eight({2})));
   Tensor x = variable({3, 4}, 5), y = variable({4, 3}, 6);
-  CHECK(gradcheck([&](const Inputs& in) { return lambda({in[0].transpose(0, 1), in[1]}); }, {x, y}));
+  CHECK(gradcheck(
+      [&](const Inputs& in) {
+        return lambda({in[0].transpose(0, 1), in[1]});
+      },
+      {x, y}));
 }
 
 TEST_CASE("map has derivatives of any order", "[A23][A8]") {
@@ -160,7 +169,8 @@ TEST_CASE("an infinite derivative of one input leaves the other's alone", "[A23]
 }
 
 TEST_CASE("map promotes dtypes as an operation does", "[A23]") {
-  Tensor f = variable({3}, 1, Device(), kFloat32), d = variable({3}, 2), h = variable({3}, 3, Device(), kBFloat16);
+  Tensor f = variable({3}, 1, Device(), kFloat32), d = variable({3}, 2),
+         h = variable({3}, 3, Device(), kBFloat16);
   Tensor n = arange(3);
   auto sum = [](auto a, auto b) { return a + b * decltype(a)(2); };
   CHECK(map(sum, f, d).dtype() == kFloat64);
@@ -171,10 +181,12 @@ TEST_CASE("map promotes dtypes as an operation does", "[A23]") {
   map(sum, h, f).sum().backward();
   CHECK(h.grad().dtype() == kBFloat16);
   CHECK(f.grad().to_vector() == std::vector<double>{2, 2, 2});
-  CHECK(grad({map(sum, f, d).sum()}, {f}, {.create_graph = true})[0].to_vector() == std::vector<double>{1, 1, 1});
+  CHECK(grad({map(sum, f, d).sum()}, {f}, {.create_graph = true})[0].to_vector() ==
+        std::vector<double>{1, 1, 1});
 }
 
-TEST_CASE("map has the same bits on every backend, and those of its plain kernel nearly", "[A23][A20][bits]") {
+TEST_CASE("map has the same bits on every backend, and those of its plain kernel nearly",
+          "[A23][A20][bits]") {
   std::vector<std::vector<std::vector<double>>> results;
   for (Device device : test::host_devices()) {
     Tensor x = variable({70'001}, 1, device, kFloat32), w = variable({1}, 2, device, kFloat32),
@@ -191,7 +203,8 @@ TEST_CASE("map has the same bits on every backend, and those of its plain kernel
     for (size_t k = 0; k < reference.size(); ++k) {
       for (size_t i = 0; i < reference[k].size(); ++i) {
         double want = reference[k][i], got = results.back()[k][i];
-        if (std::abs(got - want) > 1e-5 * std::max(1.0, std::abs(want))) FAIL(k << " " << i << " " << got << " " << want);
+        if (std::abs(got - want) > 1e-5 * std::max(1.0, std::abs(want)))
+          FAIL(k << " " << i << " " << got << " " << want);
       }
     }
   }

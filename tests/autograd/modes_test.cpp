@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include <support/compare.hpp>
 #include <farro/autograd/anomaly.hpp>
 #include <farro/autograd/checkpoint.hpp>
 #include <farro/autograd/engine.hpp>
@@ -16,7 +17,6 @@
 #include <farro/autograd/ops/random_fill.hpp>
 #include <farro/autograd/ops/reduce.hpp>
 #include <farro/autograd/saved_tensors.hpp>
-#include <support/compare.hpp>
 
 using namespace farro;
 using Catch::Matchers::ContainsSubstring;
@@ -31,7 +31,9 @@ struct Counts {
   int packed = 0, unpacked = 0;
 };
 
-Tensor variable(const Dims& sizes, uint64_t seed) { return test::random(sizes, {.requires_grad = true}, seed, 0.3, 1.6); }
+Tensor variable(const Dims& sizes, uint64_t seed) {
+  return test::random(sizes, {.requires_grad = true}, seed, 0.3, 1.6);
+}
 
 }  // namespace
 
@@ -39,7 +41,9 @@ TEST_CASE("saved-tensor hooks see each saved slot once", "[A15]") {
   Tensor x = leaf({1, 2}), w = leaf({3, 4});
   Counts counts;
   auto pack = [&](const Tensor& t) { return ++counts.packed, std::pair(t.to_vector(), t.sizes()); };
-  auto unpack = [&](const std::pair<Values, Dims>& kept) { return ++counts.unpacked, test::from_values(kept.first, kept.second); };
+  auto unpack = [&](const std::pair<Values, Dims>& kept) {
+    return ++counts.unpacked, test::from_values(kept.first, kept.second);
+  };
   Tensor y;
   {
     SavedTensors scope(pack, unpack);
@@ -136,7 +140,10 @@ TEST_CASE("checkpointing recomputes in backward", "[A16]") {
   Tensor z = checkpoint(block, x, plain).sum();
   CHECK(grad({z}, {x, w}, {.retain_graph = true})[0].to_vector() == gx);
   CHECK(grad({z}, {x, w})[1].to_vector() == gw);
-  auto f = [&](const Inputs& in) { return checkpoint([](const Tensor& a, const Tensor& b) { return exp(a * b) / a; }, in[0], in[1]); };
+  auto f = [&](const Inputs& in) {
+    return checkpoint([](const Tensor& a, const Tensor& b) { return exp(a * b) / a; }, in[0],
+                      in[1]);
+  };
   CHECK(gradcheck(f, {x, y}));
   CHECK(gradgradcheck(f, {x, y}));
   auto [p, q] = checkpoint([](const Tensor& a) { return std::pair(a * a, a.exp()); }, x);
@@ -165,7 +172,8 @@ TEST_CASE("a checkpoint whose block does not do the same again is an error", "[A
   Tensor x = variable({3}, 1);
   int run = 0;
   auto fewer = [&](const Tensor& t) { return run++ == 0 ? exp(t * t) : t * t; };
-  CHECK_THROWS_WITH(checkpoint(fewer, x).sum().backward(), ContainsSubstring("checkpoint") && ContainsSubstring("tensors"));
+  CHECK_THROWS_WITH(checkpoint(fewer, x).sum().backward(),
+                    ContainsSubstring("checkpoint") && ContainsSubstring("tensors"));
   run = 0;
   auto other = [&](const Tensor& t) { return run++ == 0 ? exp(t) : exp(t.slice(0, 0, 2)); };
   CHECK_THROWS_WITH(checkpoint(other, x).sum().backward(), ContainsSubstring("shape"));
@@ -200,7 +208,8 @@ TEST_CASE("anomaly mode says so where it was off in the forward", "[A14]") {
 TEST_CASE("a hook of several tensors sees all their gradients at once", "[A10]") {
   Tensor x = leaf({1, 2}), y = leaf({3, 4}), z = leaf({5, 6});
   std::vector<Inputs> seen;
-  RemovableHandle handle = register_multi_grad_hook({x, y, z}, [&](const Inputs& grads) { seen.push_back(grads); });
+  RemovableHandle handle =
+      register_multi_grad_hook({x, y, z}, [&](const Inputs& grads) { seen.push_back(grads); });
   (x * y * z).sum().backward();
   REQUIRE(seen.size() == 1);
   CHECK(seen[0][0].to_vector() == Values{15, 24});
@@ -214,14 +223,16 @@ TEST_CASE("a hook of several tensors sees all their gradients at once", "[A10]")
   CHECK(seen.size() == 2);
 
   int calls = 0;
-  RemovableHandle any = register_any_grad_hook({x, y}, [&](const Tensor& g) { calls += g.defined(); });
+  RemovableHandle any =
+      register_any_grad_hook({x, y}, [&](const Tensor& g) { calls += g.defined(); });
   (x * y).sum().backward();
   CHECK(calls == 1);
   z.sum().backward();
   CHECK(calls == 1);
   any.remove();
   // What it throws reaches the caller of backward, at its end too.
-  RemovableHandle bad = register_multi_grad_hook({x, z}, [](const Inputs&) { throw std::runtime_error("stop"); });
+  RemovableHandle bad =
+      register_multi_grad_hook({x, z}, [](const Inputs&) { throw std::runtime_error("stop"); });
   CHECK_THROWS_WITH((x * x).sum().backward(), "stop");
   CHECK_THROWS_WITH((x * z).sum().backward(), "stop");
   bad.remove();

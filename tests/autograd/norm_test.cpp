@@ -1,11 +1,11 @@
 #include <catch2/catch_test_macros.hpp>
 
+#include <support/compare.hpp>
 #include <farro/autograd/gradcheck.hpp>
 #include <farro/autograd/ops/factory.hpp>
 #include <farro/autograd/ops/norm.hpp>
 #include <farro/autograd/ops/pointwise.hpp>
 #include <farro/autograd/ops/reduce.hpp>
-#include <support/compare.hpp>
 
 using namespace farro;
 using test::random;
@@ -18,17 +18,23 @@ const TensorOptions kData{.dtype = kFloat64};
 }  // namespace
 
 TEST_CASE("batch_norm: first and second derivatives, training and not", "[A8][A19]") {
-  std::vector<Tensor> inputs = {random({4, 3}, kLeaf), random({3, 2, 5}, kLeaf), random({2, 3, 2, 2}, kLeaf),
+  std::vector<Tensor> inputs = {random({4, 3}, kLeaf), random({3, 2, 5}, kLeaf),
+                                random({2, 3, 2, 2}, kLeaf),
                                 test::with_strides(random({4, 3}, kLeaf), {1, 4})};
   for (const Tensor& x : inputs) {
     int64_t c = x.size(1);
-    Tensor weight = random({c}, kLeaf, 2, 0.5, 2), bias = random({c}, kLeaf, 3), mean = random({c}, kData, 4);
+    Tensor weight = random({c}, kLeaf, 2, 0.5, 2), bias = random({c}, kLeaf, 3),
+           mean = random({c}, kData, 4);
     Tensor var = random({c}, kData, 5, 0.5, 2);
     for (bool training : {true, false}) {
       INFO(to_string(x.sizes()) << (training ? ", training" : ""));
       // Running statistics are left alone: a momentum of 0.
-      auto f = [&](const std::vector<Tensor>& in) { return batch_norm(in[0], mean, var, in[1], in[2], training, 0); };
-      auto bare = [&](const std::vector<Tensor>& in) { return batch_norm(in[0], mean, var, {}, {}, training, 0); };
+      auto f = [&](const std::vector<Tensor>& in) {
+        return batch_norm(in[0], mean, var, in[1], in[2], training, 0);
+      };
+      auto bare = [&](const std::vector<Tensor>& in) {
+        return batch_norm(in[0], mean, var, {}, {}, training, 0);
+      };
       CHECK(gradcheck(f, {x, weight, bias}));
       CHECK(gradgradcheck(f, {x, weight, bias}));
       CHECK(gradcheck(bare, {x}));
@@ -38,7 +44,8 @@ TEST_CASE("batch_norm: first and second derivatives, training and not", "[A8][A1
 }
 
 TEST_CASE("batch_norm: running statistics move by the momentum, in place") {
-  Tensor x = test::from_values({1, 2, 3, 6}, {4, 1}, kData), mean = zeros({1}, kData), var = ones({1}, kData);
+  Tensor x = test::from_values({1, 2, 3, 6}, {4, 1}, kData), mean = zeros({1}, kData),
+         var = ones({1}, kData);
   uint32_t before = mean.version();
   batch_norm(x, mean, var, {}, {}, true, 0.5);
   CHECK(mean.item() == 1.5);
@@ -59,8 +66,11 @@ TEST_CASE("batch_norm: errors come before any change") {
 }
 
 TEST_CASE("layer_norm and group_norm: first and second derivatives", "[A8][A19]") {
-  Tensor x = random({3, 4, 2}, kLeaf), weight = random({4, 2}, kLeaf, 2, 0.5, 2), bias = random({4, 2}, kLeaf, 3);
-  auto layer = [](const std::vector<Tensor>& in) { return layer_norm(in[0], in[1].sizes(), in[1], in[2]); };
+  Tensor x = random({3, 4, 2}, kLeaf), weight = random({4, 2}, kLeaf, 2, 0.5, 2),
+         bias = random({4, 2}, kLeaf, 3);
+  auto layer = [](const std::vector<Tensor>& in) {
+    return layer_norm(in[0], in[1].sizes(), in[1], in[2]);
+  };
   CHECK(gradcheck(layer, {x, weight, bias}));
   CHECK(gradgradcheck(layer, {x, weight, bias}));
   Tensor strided = test::with_strides(random({3, 4, 2}, kLeaf), {1, 3, 12});
@@ -73,7 +83,8 @@ TEST_CASE("layer_norm and group_norm: first and second derivatives", "[A8][A19]"
   auto group = [](const std::vector<Tensor>& in) { return group_norm(in[0], 2, in[1], in[2]); };
   CHECK(gradcheck(group, {x, w, b}));
   CHECK(gradgradcheck(group, {x, w, b}));
-  CHECK(gradcheck([](const auto& in) { return instance_norm(in[0], {}, {}, in[1], in[2]); }, {x, w, b}));
+  CHECK(gradcheck([](const auto& in) { return instance_norm(in[0], {}, {}, in[1], in[2]); },
+                  {x, w, b}));
 }
 
 TEST_CASE("layer_norm and group_norm: low precision, empty inputs and errors") {
@@ -96,5 +107,6 @@ TEST_CASE("norms: the same bits on Serial and OpenMP, forward and backward", "[b
     sum(z * z * y).backward();
     results.push_back({y, z, x.grad(), w.grad(), b.grad()});
   }
-  for (size_t i = 0; i < results[0].size(); ++i) CHECK(test::bitwise_equal(results[0][i], results[1][i]));
+  for (size_t i = 0; i < results[0].size(); ++i)
+    CHECK(test::bitwise_equal(results[0][i], results[1][i]));
 }

@@ -1,10 +1,10 @@
 #include <catch2/catch_test_macros.hpp>
 
+#include <support/compare.hpp>
 #include <farro/autograd/gradcheck.hpp>
 #include <farro/autograd/ops/pointwise.hpp>
 #include <farro/autograd/ops/pool.hpp>
 #include <farro/autograd/ops/reduce.hpp>
-#include <support/compare.hpp>
 
 using namespace farro;
 using test::random;
@@ -14,7 +14,8 @@ const TensorOptions kLeaf{.dtype = kFloat64, .requires_grad = true};
 }
 
 TEST_CASE("pooling: first and second derivatives", "[A8][A19]") {
-  Tensor line = random({2, 3, 9}, kLeaf), image = random({2, 2, 6, 7}, kLeaf), volume = random({1, 2, 4, 5, 4}, kLeaf);
+  Tensor line = random({2, 3, 9}, kLeaf), image = random({2, 2, 6, 7}, kLeaf),
+         volume = random({1, 2, 4, 5, 4}, kLeaf);
   Tensor strided = test::with_strides(random({2, 2, 5, 4}, kLeaf), {1, 2, 4, 20});
   auto check = [](const Tensor& x, const TensorFunction& f) {
     CHECK(gradcheck(f, {x}));
@@ -23,11 +24,15 @@ TEST_CASE("pooling: first and second derivatives", "[A8][A19]") {
   using In = const std::vector<Tensor>&;
   check(line, [](In in) { return square(max_pool1d(in[0], 3, 2, 1)); });
   check(image, [](In in) { return square(max_pool2d(in[0], 2)); });
-  check(image, [](In in) { return square(max_pool2d(in[0], {2, 3}, {1, 2}, {1, 0}, {2, 1}, true)); });
+  check(image, [](In in) {
+    return square(max_pool2d(in[0], {2, 3}, {1, 2}, {1, 0}, {2, 1}, true));
+  });
   check(strided, [](In in) { return square(max_pool2d(in[0], 2)); });
   check(volume, [](In in) { return square(max_pool3d(in[0], 2)); });
   check(line, [](In in) { return square(avg_pool1d(in[0], 3, 2, 1, true, false)); });
-  check(image, [](In in) { return square(avg_pool2d(in[0], {2, 3}, {2, 1}, {1, 1}, false, true, 5)); });
+  check(image, [](In in) {
+    return square(avg_pool2d(in[0], {2, 3}, {2, 1}, {1, 1}, false, true, 5));
+  });
   check(strided, [](In in) { return square(avg_pool2d(in[0], 2)); });
   check(volume, [](In in) { return square(avg_pool3d(in[0], 2, 1)); });
 }
@@ -48,10 +53,12 @@ TEST_CASE("pooling: the same bits on Serial and OpenMP", "[bits][A20]") {
   std::vector<std::vector<Tensor>> results;
   auto [serial, openmp] = test::serial_and_openmp();
   for (Device device : {serial, openmp}) {
-    Tensor x = random({8, 16, 20, 20}, {.dtype = kFloat32, .device = device, .requires_grad = true});
+    Tensor x =
+        random({8, 16, 20, 20}, {.dtype = kFloat32, .device = device, .requires_grad = true});
     Tensor y = max_pool2d(x, 3, 2, 1), z = avg_pool2d(x, 3, 1);
     (sum(y * y) + sum(z * z)).backward();
     results.push_back({y, z, x.grad()});
   }
-  for (size_t i = 0; i < results[0].size(); ++i) CHECK(test::bitwise_equal(results[0][i], results[1][i]));
+  for (size_t i = 0; i < results[0].size(); ++i)
+    CHECK(test::bitwise_equal(results[0][i], results[1][i]));
 }

@@ -1,11 +1,11 @@
 #include <catch2/catch_test_macros.hpp>
 
+#include <support/compare.hpp>
 #include <farro/autograd/gradcheck.hpp>
 #include <farro/autograd/ops/factory.hpp>
 #include <farro/autograd/ops/pointwise.hpp>
 #include <farro/autograd/ops/random_fill.hpp>
 #include <farro/autograd/ops/reduce.hpp>
-#include <support/compare.hpp>
 
 using namespace farro;
 

@@ -2,12 +2,12 @@
 
 #include <cmath>
 
+#include <support/compare.hpp>
 #include <farro/autograd/gradcheck.hpp>
 #include <farro/autograd/ops/factory.hpp>
 #include <farro/autograd/ops/pointwise.hpp>
 #include <farro/autograd/ops/reduce.hpp>
 #include <farro/autograd/ops/shape.hpp>
-#include <support/compare.hpp>
 
 using namespace farro;
 using test::bitwise_equal;
@@ -36,7 +36,10 @@ const std::vector<Reduction> kReductions = {
     {"max of the last", [](const Tensor& x) { return max(x, -1).first; }},
     {"var", [](const Tensor& x) { return var(x, {}, 0); }},
     {"var of the last", [](const Tensor& x) { return var(x, {-1}, 0, true); }},
-    {"std", [](const Tensor& x) { return farro::std(x + arange(x.numel(), {.device = x.device()}).reshape(x.sizes()), {}, 0.5); }},
+    {"std",
+     [](const Tensor& x) {
+       return farro::std(x + arange(x.numel(), {.device = x.device()}).reshape(x.sizes()), {}, 0.5);
+     }},
     {"norm", [](const Tensor& x) { return norm(x, 2, {-1}); }},
     {"norm of order 1", [](const Tensor& x) { return norm(x, 1); }},
     {"norm of order 3", [](const Tensor& x) { return norm(x, 3, {0}, true); }},
@@ -51,8 +54,8 @@ const std::vector<Reduction> kReductions = {
 }  // namespace
 
 TEST_CASE("reductions: first and second derivatives", "[A8][A19]") {
-  std::vector<Tensor> inputs = {random({2, 3}, kLeaf, 1, 0.5, 2), random({4}, kLeaf, 2, 0.5, 2), random({}, kLeaf, 3, 0.5, 2),
-                                random({2, 1, 3}, kLeaf, 4, 0.5, 2),
+  std::vector<Tensor> inputs = {random({2, 3}, kLeaf, 1, 0.5, 2), random({4}, kLeaf, 2, 0.5, 2),
+                                random({}, kLeaf, 3, 0.5, 2), random({2, 1, 3}, kLeaf, 4, 0.5, 2),
                                 test::with_strides(random({3, 4}, kLeaf, 5, 0.5, 2), {1, 3})};
   for (const Reduction& r : kReductions) {
     for (const Tensor& x : inputs) {
@@ -75,7 +78,8 @@ TEST_CASE("reductions: gradients do not depend on the layout", "[A19]") {
 }
 
 TEST_CASE("prod and cumprod: gradients where elements are zero, of any order") {
-  for (auto values : {std::vector<double>{2, 0, 3}, std::vector<double>{0, 5, 0}, std::vector<double>{0, 0, 0}}) {
+  for (auto values :
+       {std::vector<double>{2, 0, 3}, std::vector<double>{0, 5, 0}, std::vector<double>{0, 0, 0}}) {
     Tensor x = from_values(values, {3}, kLeaf);
     CHECK(gradcheck([](const auto& in) { return prod(in[0]); }, {x}));
     CHECK(gradgradcheck([](const auto& in) { return prod(in[0], 0); }, {x}));
@@ -86,7 +90,8 @@ TEST_CASE("prod and cumprod: gradients where elements are zero, of any order") {
   CHECK(gradgradcheck([](const auto& in) { return prod(in[0], 0); }, {x}));
 }
 
-TEST_CASE("max: ties share the gradient of the whole, and the first takes that of a dimension", "[A18]") {
+TEST_CASE("max: ties share the gradient of the whole, and the first takes that of a dimension",
+          "[A18]") {
   Tensor x = from_values({1, 3, 3, 2}, {4}, kLeaf);
   max(x).backward();
   CHECK(x.grad().to_vector() == std::vector<double>{0, 0.5, 0.5, 0});
@@ -109,7 +114,8 @@ TEST_CASE("norm and std: the gradient at zero is zero", "[A18]") {
 }
 
 TEST_CASE("reductions: dtypes, empty inputs and typed errors") {
-  Tensor ints = from_values({1, 2, 3}, {3}, {.dtype = kInt32}), flags = from_values({1, 0, 1}, {3}, {.dtype = kBool});
+  Tensor ints = from_values({1, 2, 3}, {3}, {.dtype = kInt32}),
+         flags = from_values({1, 0, 1}, {3}, {.dtype = kBool});
   CHECK(sum(ints).dtype() == kInt64);
   CHECK(sum(flags).item<int64_t>() == 2);
   CHECK(prod(ints).item<int64_t>() == 6);

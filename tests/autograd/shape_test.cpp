@@ -26,7 +26,8 @@ void check_gradients(const Dims& sizes, F f) {
   Tensor x = random(sizes, {.requires_grad = true});
   run(x);
   Dims backwards(sizes.size(), 1);
-  for (int d = 1; d < sizes.size(); ++d) backwards[d] = backwards[d - 1] * std::max<int64_t>(sizes[d - 1], 1);
+  for (int d = 1; d < sizes.size(); ++d)
+    backwards[d] = backwards[d - 1] * std::max<int64_t>(sizes[d - 1], 1);
   run(with_strides(x.detach(), backwards).requires_grad_());
   Dims stepped = contiguous_strides(sizes);
   for (int64_t& s : stepped) s *= 2;
@@ -39,7 +40,8 @@ TEST_CASE("view: shares memory, infers one size, and refuses what needs a copy",
   CHECK(x.view({-1}).sizes() == Dims{24});
   CHECK(shares(x.view({4, 6}), x));
   CHECK(x.transpose(0, 1).view({3, 2, 2, 2}).to_vector() == x.transpose(0, 1).to_vector());
-  CHECK(x.slice(2, 0, 2).view({6, 2}).to_vector() == Values{0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 20, 21});
+  CHECK(x.slice(2, 0, 2).view({6, 2}).to_vector() ==
+        Values{0, 1, 4, 5, 8, 9, 12, 13, 16, 17, 20, 21});
   CHECK(x.select(0, 0).view({1, 12, 1}).sizes() == Dims{1, 12, 1});
   CHECK(tensor(5).view({1, 1}).sizes() == Dims{1, 1});
   CHECK(tensor({5}).view({}).dim() == 0);
@@ -179,7 +181,8 @@ TEST_CASE("cat and stack: join, promote and check") {
     CHECK(cat({a.t(), a}, 0)[1].to_vector() == Values{1, 3});
     CHECK(stack({a, a}, 1).sizes() == Dims{2, 2, 2});
     CHECK(stack({a, a + 4}, -1).to_vector() == Values{0, 4, 1, 5, 2, 6, 3, 7});
-    CHECK(stack({tensor(1, {.device = device}), tensor(2, {.device = device})}).to_vector() == Values{1, 2});
+    CHECK(stack({tensor(1, {.device = device}), tensor(2, {.device = device})}).to_vector() ==
+          Values{1, 2});
     CHECK_THROWS_AS(cat({a, b}, 1), ShapeError);
     CHECK_THROWS_AS(stack({a, b}), ShapeError);
     CHECK_THROWS_AS(cat({a, tensor(1, {.device = device})}), ShapeError);
@@ -190,7 +193,8 @@ TEST_CASE("cat and stack: join, promote and check") {
 
 TEST_CASE("cat: tensors on two devices are refused") {
   auto [serial, openmp] = serial_and_openmp();
-  CHECK_THROWS_AS(cat({zeros({1}, {.device = serial}), zeros({1}, {.device = openmp})}), BackendError);
+  CHECK_THROWS_AS(cat({zeros({1}, {.device = serial}), zeros({1}, {.device = openmp})}),
+                  BackendError);
 }
 
 TEST_CASE("flip, roll, repeat, tile, repeat_interleave") {
@@ -217,16 +221,32 @@ TEST_CASE("flip, roll, repeat, tile, repeat_interleave") {
 
 TEST_CASE("geometry: gradients of first and second order", "[A8][A19]") {
   check_gradients({2, 3, 2}, [](const Tensor& x) { return x.reshape({3, 4}); });
-  check_gradients({2, 3}, [](const Tensor& x) { return Inputs{x.t(), x.unsqueeze(1), x.permute({1, 0})}; });
-  check_gradients({2, 1, 3}, [](const Tensor& x) { return Inputs{x.squeeze(1), x.expand({2, 2, 2, 3}), x.flatten()}; });
-  check_gradients({4, 3}, [](const Tensor& x) { return Inputs{x.slice(0, 1, 4, 2), x.select(1, -1), x.diagonal(-1)}; });
+  check_gradients({2, 3}, [](const Tensor& x) {
+    return Inputs{x.t(), x.unsqueeze(1), x.permute({1, 0})};
+  });
+  check_gradients({2, 1, 3}, [](const Tensor& x) {
+    return Inputs{x.squeeze(1), x.expand({2, 2, 2, 3}), x.flatten()};
+  });
+  check_gradients({4, 3}, [](const Tensor& x) {
+    return Inputs{x.slice(0, 1, 4, 2), x.select(1, -1), x.diagonal(-1)};
+  });
   check_gradients({5, 2}, [](const Tensor& x) { return x.split(2); });
   check_gradients({2, 3}, [](const Tensor& x) { return x.unbind(1)[1]; });
-  check_gradients({2, 3}, [](const Tensor& x) { return Inputs{cat({x, x * 2.0}, 1), stack({x, x}, 0)}; });
-  check_gradients({2, 3}, [](const Tensor& x) { return Inputs{flip(x, {0}), roll(x, {1}, {1}), repeat(x, {2, 1, 2})}; });
-  check_gradients({2, 3}, [](const Tensor& x) { return Inputs{repeat_interleave(x, 2, 1), movedim(x, 0, 1)}; });
-  check_gradients({}, [](const Tensor& x) { return Inputs{x.view({1}), x.expand({3}), flip(x, {})}; });
-  check_gradients({0, 2}, [](const Tensor& x) { return Inputs{x.view({2, 0}), x.slice(1, 0, 1), cat({x, x})}; });
+  check_gradients({2, 3}, [](const Tensor& x) {
+    return Inputs{cat({x, x * 2.0}, 1), stack({x, x}, 0)};
+  });
+  check_gradients({2, 3}, [](const Tensor& x) {
+    return Inputs{flip(x, {0}), roll(x, {1}, {1}), repeat(x, {2, 1, 2})};
+  });
+  check_gradients({2, 3}, [](const Tensor& x) {
+    return Inputs{repeat_interleave(x, 2, 1), movedim(x, 0, 1)};
+  });
+  check_gradients({}, [](const Tensor& x) {
+    return Inputs{x.view({1}), x.expand({3}), flip(x, {})};
+  });
+  check_gradients({0, 2}, [](const Tensor& x) {
+    return Inputs{x.view({2, 0}), x.slice(1, 0, 1), cat({x, x})};
+  });
 }
 
 TEST_CASE("as_strided: gradients where views and inputs overlap", "[A8]") {

@@ -220,8 +220,7 @@ TEST_CASE("conv: products of unfolded images give what oneDNN gives in float32")
                Array(weight_sizes(s), kFloat32, kHost)};
     const auto *px = x.view.as<float>(), *pw = w.view.as<float>(), *pdy = dy.view.as<float>();
     kernels::unfold_conv_forward<float>(kHost, s, own.out.view.as<float>(), px, pw, nullptr);
-    kernels::unfold_conv_backward_input<float>(kHost, s, own.grad_input.view.as<float>(), pdy,
-                                               pw);
+    kernels::unfold_conv_backward_input<float>(kHost, s, own.grad_input.view.as<float>(), pdy, pw);
     kernels::unfold_conv_backward_weight<float>(kHost, s, own.grad_weight.view.as<float>(), pdy,
                                                 px);
     CAPTURE(to_string(in_sizes(s)), to_string(weight_sizes(s)));

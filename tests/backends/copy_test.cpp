@@ -16,7 +16,8 @@
 namespace farro::test {
 namespace {
 
-constexpr DType kAll[] = {kFloat32, kFloat64, kBFloat16, kFloat16, kInt64, kInt32, kInt16, kInt8, kUInt8, kBool};
+constexpr DType kAll[] = {kFloat32, kFloat64, kBFloat16, kFloat16, kInt64,
+                          kInt32,   kInt16,   kInt8,     kUInt8,   kBool};
 
 /// 0, 1, 2, … in row-major order; kept small so that every dtype holds them.
 Array counting(Dims sizes, DType dtype, Device device, int modulus = 100) {
@@ -37,7 +38,8 @@ TEST_CASE("copy: each dtype converts into each other one", "[A19]") {
       Array source = counting({5, 7}, from, device, from == kBool ? 2 : 100);
       for (DType to : kAll) {
         Array target = copied(source, {5, 7}, to, device);
-        for (int64_t i = 0; i < 35; ++i) REQUIRE(target[i] == (to == kBool ? source[i] != 0 : source[i]));
+        for (int64_t i = 0; i < 35; ++i)
+          REQUIRE(target[i] == (to == kBool ? source[i] != 0 : source[i]));
       }
     }
   }
@@ -55,12 +57,14 @@ TEST_CASE("copy: floating-point values are truncated to integers, and all but 0 
 TEST_CASE("copy: large integers reach floats with one rounding, and int64 exactly") {
   Array source({2}, kInt64, Device());
   source.view.as<int64_t>()[0] = (int64_t{1} << 60) + 1;
-  source.view.as<int64_t>()[1] = (int64_t{1} << 54) + (int64_t{1} << 30) + 1;  // a double would round to a tie
+  source.view.as<int64_t>()[1] =
+      (int64_t{1} << 54) + (int64_t{1} << 30) + 1;  // a double would round to a tie
 
   Array floats = copied(source, {2}, kFloat32, Device());
   Array same = copied(source, {2}, kInt64, Device());
 
-  CHECK(floats.view.as<float>()[1] == static_cast<float>((int64_t{1} << 54) + (int64_t{1} << 30) + 1));
+  CHECK(floats.view.as<float>()[1] ==
+        static_cast<float>((int64_t{1} << 54) + (int64_t{1} << 30) + 1));
   CHECK(same.view.as<int64_t>()[0] == (int64_t{1} << 60) + 1);
 }
 
@@ -127,7 +131,8 @@ TEST_CASE("copy: no elements and no dimensions") {
   CHECK(copied(number, {2, 2}, kBool, Device()).values() == std::vector<double>(4, 1));
 }
 
-TEST_CASE("copy: large arrays give the same bits on Serial, OpenMP and by the plain kernel", "[bits][A20]") {
+TEST_CASE("copy: large arrays give the same bits on Serial, OpenMP and by the plain kernel",
+          "[bits][A20]") {
   DType to = GENERATE(kFloat32, kFloat64, kInt16);
   Array a = random_array({300, 501}, kFloat32, test::host_device(), 3, -90, 90).laid_out({1, 0});
   Array b = a.laid_out({1, 0});
@@ -174,18 +179,23 @@ TEST_CASE("arange and linspace: exact ends, any dtype") {
   CHECK(one[0] == 4);
 }
 
-TEST_CASE("take, put, add_at: the plain kernel gives the bits of the host kernel at any number of threads", "[bits][A20]") {
+TEST_CASE(
+    "take, put, add_at: the plain kernel gives the bits of the host kernel at any number of "
+    "threads",
+    "[bits][A20]") {
   DType dtype = GENERATE(kFloat32, kFloat64, kBFloat16, kInt64);
   Array x = random_array({3, 11, 40}, dtype, Device(), 5, -9, 9).laid_out({1, 0, 2});
   Array values = random_array({3, 5000, 40}, dtype, Device(), 6, -9, 9);
   Array positions({5000}, kInt64, Device());
-  for (int64_t i = 0; i < 5000; ++i) positions.set(i, static_cast<double>(Philox{1, 2}(static_cast<uint64_t>(i)).v[0] % 11));
+  for (int64_t i = 0; i < 5000; ++i)
+    positions.set(i, static_cast<double>(Philox{1, 2}(static_cast<uint64_t>(i)).v[0] % 11));
   kernels::Selection selection{1, 1, 1};
 
   auto run = [&](Device device, bool plain) {
     std::optional<ReferenceKernels> reference;
     if (plain) reference.emplace();
-    Array taken({3, 5000, 40}, dtype, device), put = x.laid_out({0, 1, 2}), added = x.laid_out({2, 1, 0});
+    Array taken({3, 5000, 40}, dtype, device), put = x.laid_out({0, 1, 2}),
+                                               added = x.laid_out({2, 1, 0});
     put.view.device = added.view.device = device;
     kernels::take(taken, x, positions, selection);
     kernels::put(put, positions, values, selection);
@@ -193,7 +203,8 @@ TEST_CASE("take, put, add_at: the plain kernel gives the bits of the host kernel
     return std::array{taken, put, added};
   };
 
-  auto serial = run(test::host_device(), false), openmp = run(Device(), false), plain = run(test::host_device(), true);
+  auto serial = run(test::host_device(), false), openmp = run(Device(), false),
+       plain = run(test::host_device(), true);
   for (size_t i = 0; i < 3; ++i) {
     CHECK(same_bits(serial[i], openmp[i]));
     CHECK(same_bits(serial[i], plain[i]));

@@ -19,7 +19,8 @@ TEST_CASE("device: names lead to devices and back") {
     Device device(info.name);
     CHECK(device.backend() == info.id);
     CHECK(device.index() == 0);
-    CHECK(device.str() == (device.is_host() ? std::string(info.name) : std::string(info.name) + ":0"));
+    CHECK(device.str() ==
+          (device.is_host() ? std::string(info.name) : std::string(info.name) + ":0"));
     CHECK(Device(device.str()) == device);
     CHECK(Device(std::string(info.name) + ":0") == device);
   }
@@ -38,8 +39,10 @@ TEST_CASE("device: Serial and OpenMP are two devices") {
 }
 
 TEST_CASE("device: what was not built, or does not exist, is a BackendError that lists what was") {
-  CHECK_THROWS_WITH(Device("vulkan"), ContainsSubstring("vulkan") && ContainsSubstring(Device().str()));
-  for (const char* name : {"", ":", "cuda:99", "serial:1", "serial:-1", "serial:", "serial:x", "serial:0x", "Serial"}) {
+  CHECK_THROWS_WITH(Device("vulkan"),
+                    ContainsSubstring("vulkan") && ContainsSubstring(Device().str()));
+  for (const char* name : {"", ":", "cuda:99", "serial:1", "serial:-1", "serial:", "serial:x",
+                           "serial:0x", "Serial"}) {
     INFO(name);
     CHECK_THROWS_AS(Device(name), BackendError);
   }

@@ -24,14 +24,19 @@ TEST_CASE("dtype: names lead back to their dtypes") {
 
 TEST_CASE("dtype: promotion gives what PyTorch's table gives") {
   // In the order of DType: f32 f64 bf16 f16 i64 i32 i16 i8 u8 bool.
-  constexpr DType f32 = kFloat32, f64 = kFloat64, b16 = kBFloat16, f16 = kFloat16, i64 = kInt64, i32 = kInt32,
-                  i16 = kInt16, i8 = kInt8, u8 = kUInt8, bit = kBool;
+  constexpr DType f32 = kFloat32, f64 = kFloat64, b16 = kBFloat16, f16 = kFloat16, i64 = kInt64,
+                  i32 = kInt32, i16 = kInt16, i8 = kInt8, u8 = kUInt8, bit = kBool;
   constexpr DType table[kDTypeCount][kDTypeCount] = {
-      {f32, f64, f32, f32, f32, f32, f32, f32, f32, f32}, {f64, f64, f64, f64, f64, f64, f64, f64, f64, f64},
-      {f32, f64, b16, f32, b16, b16, b16, b16, b16, b16}, {f32, f64, f32, f16, f16, f16, f16, f16, f16, f16},
-      {f32, f64, b16, f16, i64, i64, i64, i64, i64, i64}, {f32, f64, b16, f16, i64, i32, i32, i32, i32, i32},
-      {f32, f64, b16, f16, i64, i32, i16, i16, i16, i16}, {f32, f64, b16, f16, i64, i32, i16, i8, i16, i8},
-      {f32, f64, b16, f16, i64, i32, i16, i16, u8, u8},   {f32, f64, b16, f16, i64, i32, i16, i8, u8, bit}};
+      {f32, f64, f32, f32, f32, f32, f32, f32, f32, f32},
+      {f64, f64, f64, f64, f64, f64, f64, f64, f64, f64},
+      {f32, f64, b16, f32, b16, b16, b16, b16, b16, b16},
+      {f32, f64, f32, f16, f16, f16, f16, f16, f16, f16},
+      {f32, f64, b16, f16, i64, i64, i64, i64, i64, i64},
+      {f32, f64, b16, f16, i64, i32, i32, i32, i32, i32},
+      {f32, f64, b16, f16, i64, i32, i16, i16, i16, i16},
+      {f32, f64, b16, f16, i64, i32, i16, i8, i16, i8},
+      {f32, f64, b16, f16, i64, i32, i16, i16, u8, u8},
+      {f32, f64, b16, f16, i64, i32, i16, i8, u8, bit}};
   for (int i = 0; i < kDTypeCount; ++i) {
     for (int j = 0; j < kDTypeCount; ++j) {
       INFO(name_of(dtype_at(i)) << " with " << name_of(dtype_at(j)));
@@ -50,7 +55,8 @@ TEST_CASE("dtype: dispatch finds the scalar, or says what is not supported") {
     CHECK(bytes == size_of(dtype_at(i)));
   }
   auto nothing = []<class S>() {};
-  CHECK_THROWS_WITH(dispatch_dtype("test", kInt8, kComputeFloats, nothing), ContainsSubstring("[test]") && ContainsSubstring("int8"));
+  CHECK_THROWS_WITH(dispatch_dtype("test", kInt8, kComputeFloats, nothing),
+                    ContainsSubstring("[test]") && ContainsSubstring("int8"));
 }
 
 TEST_CASE("dtype: 16-bit floats come back from float and round to even") {
@@ -59,7 +65,8 @@ TEST_CASE("dtype: 16-bit floats come back from float and round to even") {
     BFloat16 brain;
     half.bits = brain.bits = static_cast<uint16_t>(bits);
     float a = static_cast<float>(half), b = static_cast<float>(brain);
-    bool same = (std::isnan(a) || Float16(a).bits == bits) && (std::isnan(b) || BFloat16(b).bits == bits);
+    bool same =
+        (std::isnan(a) || Float16(a).bits == bits) && (std::isnan(b) || BFloat16(b).bits == bits);
     if (!same) FAIL("bits " << bits);
   }
   CHECK(static_cast<float>(Float16(65504.f)) == 65504.f);

@@ -47,7 +47,8 @@ TEST_CASE("launch: for_each calls a functor for each index") {
   for_each(device, "farro::test", 0, Square{nullptr});
 
   bool right = true;
-  for (size_t i = 0; i < squares.size(); ++i) right = right && squares[i] == static_cast<int64_t>(i * i);
+  for (size_t i = 0; i < squares.size(); ++i)
+    right = right && squares[i] == static_cast<int64_t>(i * i);
   CHECK(right);
 }
 

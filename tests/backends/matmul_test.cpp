@@ -259,8 +259,7 @@ TEST_CASE("matmul: empty dimensions") {
 
 TEST_CASE("matmul: 16-bit floats are rounded once") {
   // 1 + 2^-9 in bfloat16's neighbourhood: partial sums must not be rounded.
-  Array a({1, 512}, kBFloat16, kHost), b({512, 1}, kBFloat16, kHost),
-      out({1, 1}, kBFloat16, kHost);
+  Array a({1, 512}, kBFloat16, kHost), b({512, 1}, kBFloat16, kHost), out({1, 1}, kBFloat16, kHost);
   for (int64_t i = 0; i < 512; ++i) a.set(i, 1), b.set(i, i == 0 ? 1 : 1.0 / 512);
   kernels::matmul(out.view, a.view, b.view);
   CHECK(out.get(0) == 2.0);  // 1 + 511/512 rounds to 2

@@ -16,7 +16,8 @@ constexpr bool kCaching = true;
 constexpr bool kCaching = false;  // every block comes from the system then
 #endif
 
-constexpr size_t kSizes[] = {0, 1, 63, 64, 65, 2048, 2049, 5000, 100'000, 1 << 20, (1 << 20) + 1, 3 << 20, 40 << 20};
+constexpr size_t kSizes[] = {
+    0, 1, 63, 64, 65, 2048, 2049, 5000, 100'000, 1 << 20, (1 << 20) + 1, 3 << 20, 40 << 20};
 
 TEST_CASE("memory: blocks are aligned to 64 bytes and hold what was asked for") {
   for (size_t bytes : kSizes) {
@@ -103,7 +104,8 @@ TEST_CASE("memory: blocks may be freed by another thread than took them", "[A17]
     for (size_t t = 0; t < 4; ++t) {
       threads.emplace_back([&live, t] {
         for (size_t i = t; i < live.size(); i += 4) live[i].reset();
-        for (size_t bytes : kSizes) std::memset(Storage::allocate(bytes, Device())->data(), 1, bytes);
+        for (size_t bytes : kSizes)
+          std::memset(Storage::allocate(bytes, Device())->data(), 1, bytes);
       });
     }
     for (auto& thread : threads) thread.join();

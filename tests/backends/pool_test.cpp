@@ -33,7 +33,8 @@ std::vector<PoolShape> shapes() {
     s.count_include_pad = variant != 2;
     s.divisor_override = variant == 5 ? 7 : 0;
     for (int d = 0; d < 3; ++d) {
-      s.out[d] = pooled_size(s.in[d], s.kernel[d], s.stride[d], s.padding[d], s.dilation[d], variant % 2 == 1);
+      s.out[d] = pooled_size(s.in[d], s.kernel[d], s.stride[d], s.padding[d], s.dilation[d],
+                             variant % 2 == 1);
     }
     result.push_back(s);
   }
@@ -41,9 +42,11 @@ std::vector<PoolShape> shapes() {
 }
 
 std::vector<Array> pool_step(const PoolShape& s, DType dtype, Device device, bool average) {
-  Array x = random_array({s.planes, s.in_size()}, dtype, device, 1), g = random_array({s.planes, s.out_size()}, dtype, device, 2);
+  Array x = random_array({s.planes, s.in_size()}, dtype, device, 1),
+        g = random_array({s.planes, s.out_size()}, dtype, device, 2);
   Array y({s.planes, s.out_size()}, dtype, device), gx({s.planes, s.in_size()}, dtype, device);
-  Array index({s.planes, s.out_size()}, kInt64, device), again({s.planes, s.out_size()}, dtype, device);
+  Array index({s.planes, s.out_size()}, kInt64, device),
+      again({s.planes, s.out_size()}, dtype, device);
   if (average) {
     avg_pool(y, x, s);
     avg_pool_backward(gx, g, s);
@@ -63,12 +66,15 @@ TEST_CASE("pool: the fast kernels agree with the reference, and Serial with Open
     for (DType dtype : {kFloat32, kFloat64, kBFloat16}) {
       for (bool average : {false, true}) {
         if (average && shape.dilation[2] > 1) continue;
-        std::vector<Array> serial = pool_step(shape, dtype, kSerial, average), parallel = pool_step(shape, dtype, Device(), average);
+        std::vector<Array> serial = pool_step(shape, dtype, kSerial, average),
+                           parallel = pool_step(shape, dtype, Device(), average);
         ReferenceKernels scope;
         std::vector<Array> plain = pool_step(shape, dtype, kSerial, average);
         for (size_t i = 0; i < serial.size(); ++i) {
           CHECK(same_bits(serial[i], parallel[i]));
-          CHECK(distance(serial[i], plain[i]) <= (dtype == kFloat64 ? 1e-13 : dtype == kFloat32 ? 1e-6 : 0.02));
+          CHECK(distance(serial[i], plain[i]) <= (dtype == kFloat64   ? 1e-13
+                                                  : dtype == kFloat32 ? 1e-6
+                                                                      : 0.02));
         }
       }
     }

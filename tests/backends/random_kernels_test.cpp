@@ -29,7 +29,8 @@ struct Moments {
   double mean = 0, variance = 0, low = INFINITY, high = -INFINITY;
   explicit Moments(const Array& a) {
     std::vector<double> v = a.values();
-    for (double x : v) mean += x / static_cast<double>(v.size()), low = std::min(low, x), high = std::max(high, x);
+    for (double x : v)
+      mean += x / static_cast<double>(v.size()), low = std::min(low, x), high = std::max(high, x);
     for (double x : v) variance += (x - mean) * (x - mean) / static_cast<double>(v.size());
   }
 };
@@ -62,7 +63,8 @@ TEST_CASE("random: a normal number does not depend on how many are drawn", "[A20
   }
 }
 
-TEST_CASE("random: element i is the same number on every host backend and in every layout", "[A20][M50]") {
+TEST_CASE("random: element i is the same number on every host backend and in every layout",
+          "[A20][M50]") {
   auto uniform = [](const ArrayView& out) { fill_uniform(out, kRandom, -2, 3); };
   auto normal = [](const ArrayView& out) { fill_normal(out, kRandom, 1, 2); };
   auto bernoulli = [](const ArrayView& out) { fill_bernoulli(out, kRandom, 0.3); };
@@ -78,28 +80,38 @@ TEST_CASE("random: element i is the same number on every host backend and in eve
 TEST_CASE("random: moments and ranges") {
   const Dims many{1 << 18};
   for (DType dtype : {kFloat32, kFloat64, kBFloat16}) {
-    Moments uniform(filled(many, dtype, kSerial, [](const ArrayView& o) { fill_uniform(o, kRandom, 0, 1); }));
+    Moments uniform(
+        filled(many, dtype, kSerial, [](const ArrayView& o) { fill_uniform(o, kRandom, 0, 1); }));
     CHECK(std::abs(uniform.mean - 0.5) < 0.003);
     CHECK(std::abs(uniform.variance - 1.0 / 12) < 0.001);
     CHECK(uniform.low >= 0);
     CHECK(uniform.high < 1);
-    Moments normal(filled(many, dtype, kSerial, [](const ArrayView& o) { fill_normal(o, kRandom, 0, 1); }));
+    Moments normal(
+        filled(many, dtype, kSerial, [](const ArrayView& o) { fill_normal(o, kRandom, 0, 1); }));
     CHECK(std::abs(normal.mean) < 0.01);
     CHECK(std::abs(normal.variance - 1) < 0.01);
     CHECK(normal.high > 4);
   }
-  Moments coin(filled(many, kBool, kSerial, [](const ArrayView& o) { fill_bernoulli(o, kRandom, 0.3); }));
+  Moments coin(
+      filled(many, kBool, kSerial, [](const ArrayView& o) { fill_bernoulli(o, kRandom, 0.3); }));
   CHECK(std::abs(coin.mean - 0.3) < 0.003);
-  CHECK(Moments(filled(many, kFloat32, kSerial, [](const ArrayView& o) { fill_bernoulli(o, kRandom, 1); })).mean == 1);
-  CHECK(Moments(filled(many, kFloat32, kSerial, [](const ArrayView& o) { fill_bernoulli(o, kRandom, 0); })).mean == 0);
-  Moments dice(filled(many, kInt64, kSerial, [](const ArrayView& o) { fill_integers(o, kRandom, 1, 7); }));
+  CHECK(Moments(filled(many, kFloat32, kSerial, [](const ArrayView& o) {
+          fill_bernoulli(o, kRandom, 1);
+        })).mean == 1);
+  CHECK(Moments(filled(many, kFloat32, kSerial, [](const ArrayView& o) {
+          fill_bernoulli(o, kRandom, 0);
+        })).mean == 0);
+  Moments dice(
+      filled(many, kInt64, kSerial, [](const ArrayView& o) { fill_integers(o, kRandom, 1, 7); }));
   CHECK(dice.low == 1);
   CHECK(dice.high == 6);
   CHECK(std::abs(dice.mean - 3.5) < 0.02);
 }
 
 TEST_CASE("random: operations and seeds give different numbers") {
-  auto with = [](Philox p) { return filled({8}, kFloat32, kSerial, [p](const ArrayView& o) { fill_uniform(o, p, 0, 1); }); };
+  auto with = [](Philox p) {
+    return filled({8}, kFloat32, kSerial, [p](const ArrayView& o) { fill_uniform(o, p, 0, 1); });
+  };
   CHECK_FALSE(same_bits(with({1, 0}), with({1, 1})));
   CHECK_FALSE(same_bits(with({1, 0}), with({2, 0})));
   CHECK(same_bits(with({1, 0}), with({1, 0})));

@@ -29,10 +29,21 @@ Array reduced(const Array& in, const Dims& shape, ReduceOp op, DType dtype) {
 struct Case {
   Dims in, out;
 };
-const std::vector<Case> kCases = {
-    {{}, {}},           {{1}, {}},          {{7}, {}},           {{100000}, {}},         {{3, 5000}, {3, 1}},
-    {{5000, 3}, {1, 3}}, {{300, 70}, {70}}, {{70, 300}, {70, 1}}, {{4, 5, 6, 7}, {5, 1, 1}}, {{4, 5, 6, 7}, {4, 1, 6, 1}},
-    {{9, 1, 130}, {1, 1, 130}}, {{2, 9000, 65}, {2, 1, 65}}, {{6, 10}, {6, 10}}, {{0, 3}, {3}}, {{3, 0}, {0}}};
+const std::vector<Case> kCases = {{{}, {}},
+                                  {{1}, {}},
+                                  {{7}, {}},
+                                  {{100000}, {}},
+                                  {{3, 5000}, {3, 1}},
+                                  {{5000, 3}, {1, 3}},
+                                  {{300, 70}, {70}},
+                                  {{70, 300}, {70, 1}},
+                                  {{4, 5, 6, 7}, {5, 1, 1}},
+                                  {{4, 5, 6, 7}, {4, 1, 6, 1}},
+                                  {{9, 1, 130}, {1, 1, 130}},
+                                  {{2, 9000, 65}, {2, 1, 65}},
+                                  {{6, 10}, {6, 10}},
+                                  {{0, 3}, {3}},
+                                  {{3, 0}, {0}}};
 
 }  // namespace
 
@@ -40,14 +51,18 @@ TEST_CASE("reduce: the fast kernels agree with the reference") {
   for (const Case& c : kCases) {
     for (DType dtype : {kFloat32, kFloat64, kBFloat16, kInt64, kInt32, kBool}) {
       for (ReduceOp op : kOps) {
-        Array in = random_array(c.in, dtype, kSerial, 3, op == ReduceOp::Prod ? 0.99 : -3, op == ReduceOp::Prod ? 1.01 : 3);
+        Array in = random_array(c.in, dtype, kSerial, 3, op == ReduceOp::Prod ? 0.99 : -3,
+                                op == ReduceOp::Prod ? 1.01 : 3);
         DType result = dtype == kBool || dtype == kInt32 ? kInt64 : dtype;
         if (op == ReduceOp::Mean && !is_floating_point(dtype)) continue;
         Array fast = reduced(in, c.out, op, result);
         ReferenceKernels scope;
         Array plain = reduced(in, c.out, op, result);
-        INFO(to_string(c.in) << " to " << to_string(c.out) << ", " << name_of(dtype) << ", op " << static_cast<int>(op));
-        CHECK(distance(fast, plain) <= (dtype == kFloat64 ? 1e-12 : dtype == kBFloat16 ? 0.02 : 2e-4));
+        INFO(to_string(c.in) << " to " << to_string(c.out) << ", " << name_of(dtype) << ", op "
+                             << static_cast<int>(op));
+        CHECK(distance(fast, plain) <= (dtype == kFloat64    ? 1e-12
+                                        : dtype == kBFloat16 ? 0.02
+                                                             : 2e-4));
       }
     }
   }
@@ -111,9 +126,11 @@ TEST_CASE("arg_reduce: the first of equal elements, in any layout") {
     for (int64_t i = 0; i < in.view.numel(); ++i) in.set(i, static_cast<double>(i * 7919 % 13));
     Array transposed = in.laid_out({2, 1, 0});
     for (bool largest : {true, false}) {
-      for (Dims shape : {Dims{sizes[0], 1, sizes[2]}, Dims{sizes[0], sizes[1], 1}, Dims{1, sizes[1], sizes[2]}, Dims{1, 1, 1}}) {
+      for (Dims shape : {Dims{sizes[0], 1, sizes[2]}, Dims{sizes[0], sizes[1], 1},
+                         Dims{1, sizes[1], sizes[2]}, Dims{1, 1, 1}}) {
         Array index(shape, kInt64, kSerial), value(shape, kInt32, kSerial);
-        Array index2(shape, kInt64, Device()), value2(shape, kInt32, Device()), index3(shape, kInt64, kSerial);
+        Array index2(shape, kInt64, Device()), value2(shape, kInt32, Device()),
+            index3(shape, kInt64, kSerial);
         arg_reduce(index, &value, in, largest);
         transposed.view.device = Device();
         arg_reduce(index2, &value2, transposed, largest);
@@ -130,13 +147,15 @@ TEST_CASE("arg_reduce: the first of equal elements, in any layout") {
 TEST_CASE("variance: two passes, any correction") {
   Array in = random_array({40, 300, 3}, kFloat32, kSerial, 5, 1000, 1001);
   for (Dims shape : {Dims{1, 1, 1}, Dims{40, 1, 3}, Dims{1, 300, 1}, Dims{40, 300, 1}}) {
-    Array fast(shape, kFloat32, kSerial), mean(shape, kFloat32, kSerial), plain(shape, kFloat64, kSerial);
+    Array fast(shape, kFloat32, kSerial), mean(shape, kFloat32, kSerial),
+        plain(shape, kFloat64, kSerial);
     variance(fast, &mean, in, 1);
     Array wide(in.view.sizes, kFloat64, kSerial);
     for (int64_t i = 0; i < in.view.numel(); ++i) wide.set(i, in[i]);
     ReferenceKernels scope;
     variance(plain, nullptr, wide, 1);
-    for (int64_t i = 0; i < fast.view.numel(); ++i) CHECK(std::abs(fast[i] - plain[i]) < 1e-3 * (plain[i] + 1e-3));
+    for (int64_t i = 0; i < fast.view.numel(); ++i)
+      CHECK(std::abs(fast[i] - plain[i]) < 1e-3 * (plain[i] + 1e-3));
     CHECK(mean[0] > 1000);
   }
 }

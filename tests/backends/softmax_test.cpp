@@ -16,7 +16,8 @@ using test::same_bits;
 namespace {
 
 const Device kSerial = Device::of(0);
-const std::vector<Dims> kShapes = {{}, {1}, {5}, {3, 10}, {17, 33}, {600, 64}, {3, 5000}, {4, 9, 21}, {2, 3, 0}};
+const std::vector<Dims> kShapes = {{},        {1},       {5},        {3, 10},  {17, 33},
+                                   {600, 64}, {3, 5000}, {4, 9, 21}, {2, 3, 0}};
 
 Array forward(const Array& in, int dim, bool log, Device device) {
   Array out(in.view.sizes, in.view.dtype, device);
@@ -37,10 +38,12 @@ TEST_CASE("softmax: the fast kernels agree with the reference, and Serial with O
     for (DType dtype : {kFloat32, kFloat64, kBFloat16}) {
       for (int dim = 0; dim < std::max(shape.size(), 1); ++dim) {
         for (bool log : {false, true}) {
-          Array in = random_array(shape, dtype, kSerial, 1, -5, 5), grad = random_array(shape, dtype, kSerial, 2);
+          Array in = random_array(shape, dtype, kSerial, 1, -5, 5),
+                grad = random_array(shape, dtype, kSerial, 2);
           Array y = forward(in, dim, log, kSerial), gx = backward(grad, y, dim, log, kSerial);
           double bound = dtype == kFloat64 ? 1e-13 : dtype == kFloat32 ? 2e-6 : 0.02;
-          INFO(to_string(shape) << ", dim " << dim << ", " << name_of(dtype) << (log ? ", log" : ""));
+          INFO(to_string(shape) << ", dim " << dim << ", " << name_of(dtype)
+                                << (log ? ", log" : ""));
           in.view.device = Device();
           CHECK(same_bits(forward(in, dim, log, Device()), y));
           Array on_openmp = y;

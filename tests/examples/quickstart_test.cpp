@@ -23,7 +23,8 @@ std::string contents(const std::filesystem::path& path) {
 TEST_CASE("quickstart: learns the sine, and Kokkos adds no warnings where nobody binds threads") {
   farro::test::TemporaryFolder folder;
   std::string out = (folder / "out").string(), err = (folder / "err").string();
-  std::string command = "env -u OMP_PROC_BIND -u KOKKOS_DISABLE_WARNINGS " FARRO_TEST_OUTPUT_DIR "/../examples/quickstart";
+  std::string command = "env -u OMP_PROC_BIND -u KOKKOS_DISABLE_WARNINGS " FARRO_TEST_OUTPUT_DIR
+                        "/../examples/quickstart";
 
   int status = std::system((command + " >" + out + " 2>" + err).c_str());
 

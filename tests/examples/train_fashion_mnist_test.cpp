@@ -12,10 +12,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include <farro/io/fashion_mnist.hpp>
-#include <farro/io/safetensors.hpp>
 #include <support/compare.hpp>
 #include <support/temporary_folder.hpp>
+#include <farro/io/fashion_mnist.hpp>
+#include <farro/io/safetensors.hpp>
 
 using namespace farro;
 using Catch::Matchers::ContainsSubstring;
@@ -36,9 +36,11 @@ std::string program() { return FARRO_TEST_OUTPUT_DIR "/../examples/train_fashion
 
 /// Runs the example in the shell.
 Result run(const test::TemporaryFolder& folder, const std::string& arguments) {
-  std::string command = program() + " " + arguments + " >" + (folder / "out").string() + " 2>" + (folder / "err").string();
+  std::string command = program() + " " + arguments + " >" + (folder / "out").string() + " 2>" +
+                        (folder / "err").string();
   int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), contents(folder / "out"), contents(folder / "err")};
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+          contents(folder / "out"), contents(folder / "err")};
 }
 
 /// Two epochs of six steps; the last step of each is a partial one.
@@ -48,7 +50,8 @@ std::string small(const std::filesystem::path& output, const std::string& more =
 
 bool have_data() {
   std::error_code ignored;
-  return std::filesystem::exists(io::FashionMnist::default_folder() / "train-images-idx3-ubyte.gz", ignored);
+  return std::filesystem::exists(io::FashionMnist::default_folder() / "train-images-idx3-ubyte.gz",
+                                 ignored);
 }
 
 void check_error(const Result& result, const std::string& text) {
@@ -65,7 +68,8 @@ TEST_CASE("train_fashion_mnist: the same bits on Serial and OpenMP with 1 and 2 
   test::TemporaryFolder folder;
   std::vector<std::string> ways;
   if (is_available("serial")) ways.push_back("--backend serial");
-  if (is_available("openmp")) ways.insert(ways.end(), {"--backend openmp --threads 1", "--backend openmp --threads 2"});
+  if (is_available("openmp"))
+    ways.insert(ways.end(), {"--backend openmp --threads 1", "--backend openmp --threads 2"});
   if (ways.size() < 2) SKIP("Kokkos was built without OpenMP");
 
   nlohmann::json expected;
@@ -76,7 +80,8 @@ TEST_CASE("train_fashion_mnist: the same bits on Serial and OpenMP with 1 and 2 
     auto report = nlohmann::json::parse(result.out);
     if (expected.is_null()) expected = report;
     CHECK(report["losses"] == expected["losses"]);
-    for (size_t i = 0; i < 2; ++i) CHECK(report["epochs"][i]["parameters"] == expected["epochs"][i]["parameters"]);
+    for (size_t i = 0; i < 2; ++i)
+      CHECK(report["epochs"][i]["parameters"] == expected["epochs"][i]["parameters"]);
   }
   CHECK(expected["epochs"].size() == 2);
   CHECK(expected["losses"].size() == 12);
@@ -92,13 +97,16 @@ TEST_CASE("train_fashion_mnist: a resumed run continues bit for bit") {
   REQUIRE(whole.status == 0);
   Result half = run(folder, small(folder / "b", "--epochs 1"));
   REQUIRE(half.status == 0);
-  Result rest = run(folder, "--epochs 2 --json --resume " + (folder / "b" / "checkpoint.safetensors").string() +
-                                " --output " + (folder / "c").string());
+  Result rest = run(folder, "--epochs 2 --json --resume " +
+                                (folder / "b" / "checkpoint.safetensors").string() + " --output " +
+                                (folder / "c").string());
   REQUIRE(rest.status == 0);
   auto expected = nlohmann::json::parse(whole.out), result = nlohmann::json::parse(rest.out);
   CHECK(result["losses"] == expected["losses"]);
   CHECK(result["epochs"][1]["parameters"] == expected["epochs"][1]["parameters"]);
-  check_error(run(folder, "--seed 6 --resume " + (folder / "b" / "checkpoint.safetensors").string()), "leave --seed out");
+  check_error(
+      run(folder, "--seed 6 --resume " + (folder / "b" / "checkpoint.safetensors").string()),
+      "leave --seed out");
 }
 
 TEST_CASE("train_fashion_mnist: Ctrl-C saves, and the run resumes bit for bit") {
@@ -109,7 +117,8 @@ TEST_CASE("train_fashion_mnist: Ctrl-C saves, and the run resumes bit for bit") 
   REQUIRE(::mkfifo(sign.c_str(), 0600) == 0);
   pid_t child = ::fork();
   if (child == 0) {
-    std::string command = "exec " + program() + " " + arguments + " >" + (folder / "report").string() + " 2>" + sign;
+    std::string command =
+        "exec " + program() + " " + arguments + " >" + (folder / "report").string() + " 2>" + sign;
     ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
     ::_exit(127);
   }
@@ -128,8 +137,9 @@ TEST_CASE("train_fashion_mnist: Ctrl-C saves, and the run resumes bit for bit") 
   REQUIRE(WEXITSTATUS(status) == 130);
   auto stopped = nlohmann::json::parse(contents(folder / "report"));
   std::string epochs = " --epochs " + std::to_string(stopped["epochs"].size() + 1);
-  Result rest = run(folder, "--json --resume " + (folder / "b" / "checkpoint.safetensors").string() + " --output " +
-                                (folder / "c").string() + epochs);
+  Result rest =
+      run(folder, "--json --resume " + (folder / "b" / "checkpoint.safetensors").string() +
+                      " --output " + (folder / "c").string() + epochs);
   REQUIRE(rest.status == 0);
   Result whole = run(folder, small(folder / "a", epochs));
   REQUIRE(whole.status == 0);
@@ -139,7 +149,8 @@ TEST_CASE("train_fashion_mnist: Ctrl-C saves, and the run resumes bit for bit") 
 TEST_CASE("train_fashion_mnist: errors are one line that says what to do, with status 2") {
   test::TemporaryFolder folder;
   std::filesystem::create_directory(folder / "empty");
-  std::string data = "--output " + (folder / "o").string() + " --data " + (folder / "empty").string();
+  std::string data =
+      "--output " + (folder / "o").string() + " --data " + (folder / "empty").string();
   check_error(run(folder, data), "dataset-fashion-mnist");
   check_error(run(folder, "--backend nonsense"), "nonsense");
   check_error(run(folder, "--epochs 0"), "--help");
@@ -153,7 +164,9 @@ TEST_CASE("train_fashion_mnist: errors are one line that says what to do, with s
   check_error(run(folder, data), "train-images");
 }
 
-TEST_CASE("train_fashion_mnist: a folder that can't be written is found out before training; an old checkpoint stays") {
+TEST_CASE(
+    "train_fashion_mnist: a folder that can't be written is found out before training; an old "
+    "checkpoint stays") {
   if (!have_data()) SKIP("the data set is not installed");
   test::TemporaryFolder folder;
   std::ofstream(folder / "file") << "x";
@@ -161,10 +174,12 @@ TEST_CASE("train_fashion_mnist: a folder that can't be written is found out befo
   // A limit on the size of files stands for a disk that is full.
   std::filesystem::create_directory(folder / "full");
   std::ofstream(folder / "full" / "checkpoint.safetensors") << "old";
-  std::string command = "trap '' XFSZ; ulimit -f 100; exec " + program() + " --limit 90 --output " + (folder / "full").string() +
-                        " >" + (folder / "out").string() + " 2>" + (folder / "err").string();
+  std::string command = "trap '' XFSZ; ulimit -f 100; exec " + program() + " --limit 90 --output " +
+                        (folder / "full").string() + " >" + (folder / "out").string() + " 2>" +
+                        (folder / "err").string();
   int status = std::system(("sh -c \"" + command + "\"").c_str());
-  check_error({WEXITSTATUS(status), contents(folder / "out"), contents(folder / "err")}, "the old file was kept");
+  check_error({WEXITSTATUS(status), contents(folder / "out"), contents(folder / "err")},
+              "the old file was kept");
   CHECK(contents(folder / "full" / "checkpoint.safetensors") == "old");
 }
 

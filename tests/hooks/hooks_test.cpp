@@ -2,11 +2,11 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <nn/events.hpp>
+#include <nn/no_leaks.hpp>
 #include <farro/autograd/engine.hpp>
 #include <farro/autograd/ops/reduce.hpp>
 #include <farro/backends/warning.hpp>
-#include <nn/events.hpp>
-#include <nn/no_leaks.hpp>
 
 namespace farro::test {
 namespace {
@@ -32,7 +32,9 @@ struct Counted : Module {
 
 struct Nested : Module {
   FARRO_MEMBERS(Nested)
-  std::map<std::string, std::vector<Tensor>> forward(const Tensor& x) { return {{"a", {x * 2, x * 3}}, {"b", {x * 5}}}; }
+  std::map<std::string, std::vector<Tensor>> forward(const Tensor& x) {
+    return {{"a", {x * 2, x * 3}}, {"b", {x * 5}}};
+  }
 };
 
 /// The second input is not on the way to the output.
@@ -69,7 +71,8 @@ TEST_CASE("hooks: forward called directly passes them by", "[M8]") {
   CHECK(calls == 1);
 }
 
-TEST_CASE("hooks: an always_call hook that throws becomes a warning and is not run again", "[M11]") {
+TEST_CASE("hooks: an always_call hook that throws becomes a warning and is not run again",
+          "[M11]") {
   NoLeaks no_leaks;
   nn::Tanh act;
   int calls = 0, warnings = 0;
@@ -95,16 +98,20 @@ TEST_CASE("hooks: always called, also when forward, a pre-hook or another hook t
     // Better than PyTorch: a global one with kwargs too.
     ScopedHandle global = hooks::register_global_forward_hook(
         [&](Module&, const Args& args, const Kwargs&, const Value& result) {
-          events.push_back("global " + std::to_string(args.size()) + (result.is_null() ? " null" : ""));
+          events.push_back("global " + std::to_string(args.size()) +
+                           (result.is_null() ? " null" : ""));
         },
         {.with_kwargs = true, .always_call = true});
     if (where == 0) act.register_forward_pre_hook([] { fail<IndexError>("pre", "no"); });
-    if (where == 1) act.register_forward_pre_hook([](Module&, const Args&) { return Value("no tensor"); });
+    if (where == 1)
+      act.register_forward_pre_hook([](Module&, const Args&) { return Value("no tensor"); });
     if (where == 2) act.register_forward_hook([] { fail<KeyError>("post", "no"); });
     act.register_forward_hook([&] { events.emplace_back("plain"); });
-    act.register_forward_hook([&](Module&, const Args&, const Value& result) {
-      events.push_back(result.is_null() ? "always null" : "always");
-    }, {.always_call = true});
+    act.register_forward_hook(
+        [&](Module&, const Args&, const Value& result) {
+          events.push_back(result.is_null() ? "always null" : "always");
+        },
+        {.always_call = true});
     act.train(where != 2);  // the mode has nothing to do with it
     if (where == 0) CHECK_THROWS_AS(act(one()), IndexError);
     if (where == 1) CHECK_THROWS_AS(act(one()), TypeError);
@@ -133,7 +140,9 @@ TEST_CASE("hooks: the bracket lies inside pre-hooks and outside forward hooks", 
   Json seen;
   act.register_forward_pre_hook([](Module&, const Args& in) { return in.tensor(0) * 2; });
   act.register_forward_hook([](Module&, const Args&, const Tensor& out) { return out * 10; });
-  act.register_full_backward_hook([&](Module&, const Grads& in, const Grads& out) { seen = {json(in), json(out)}; });
+  act.register_full_backward_hook([&](Module&, const Grads& in, const Grads& out) {
+    seen = {json(in), json(out)};
+  });
   Tensor x = one();
   act(x).backward();
   double slope = 1 - std::tanh(2.0) * std::tanh(2.0);
@@ -158,10 +167,12 @@ TEST_CASE("hooks: an input off the way to the output", "[M18][M19]") {
   CHECK(pre == 1);
 }
 
-TEST_CASE("hooks: without an input that requires grad, a full hook can't return gradients", "[M19]") {
+TEST_CASE("hooks: without an input that requires grad, a full hook can't return gradients",
+          "[M19]") {
   NoLeaks no_leaks;
   nn::Linear layer = linear_layer(Device(), 1, 1, {2});
-  layer.register_full_backward_hook([](Module&, const Grads&, const Grads& out) -> Grads { return {out[0]}; });
+  layer.register_full_backward_hook(
+      [](Module&, const Grads&, const Grads& out) -> Grads { return {out[0]}; });
   Tensor y = layer(leaf(Device(), {1}, {1, 1}, false));
   CHECK_THROWS_AS(y.backward(), GradError);
 }
@@ -184,8 +195,9 @@ TEST_CASE("hooks: what is bracketed can't be changed in place", "[M21]") {
   nn::Tanh act;
   act.register_full_backward_pre_hook([] {});
   Tensor y = act(one());
-  CHECK_THROWS_MATCHES(y.mul_(2), GradError,
-                       MessageMatches(ContainsSubstring("Tanh") && ContainsSubstring("full backward pre-hook")));
+  CHECK_THROWS_MATCHES(
+      y.mul_(2), GradError,
+      MessageMatches(ContainsSubstring("Tanh") && ContainsSubstring("full backward pre-hook")));
   CHECK_THROWS_AS(y.view({1, 1}).add_(1), GradError);
 }
 
@@ -224,8 +236,10 @@ TEST_CASE("hooks: no cycle keeps a module live_objects", "[M25]") {
     auto module = nn::make<Counted>();
     module->register_forward_pre_hook([](Module&) {});
     module->register_forward_hook([](Module&, const Args&, const Tensor& out) { return out * 1; });
-    module->register_full_backward_pre_hook([](Module&, const Grads& out) -> Grads { return {out.tensor(0) * 1}; });
-    module->register_full_backward_hook([](Module&, const Grads& in) -> Grads { return {in.tensor(0) * 1}; });
+    module->register_full_backward_pre_hook(
+        [](Module&, const Grads& out) -> Grads { return {out.tensor(0) * 1}; });
+    module->register_full_backward_hook(
+        [](Module&, const Grads& in) -> Grads { return {in.tensor(0) * 1}; });
     module->register_state_dict_pre_hook([] {});
     Tensor x = leaf(Device(), {0.3}, {1, 1});
     Tensor y = module(x);

@@ -4,13 +4,13 @@
 
 #include <cmath>
 
+#include <support/compare.hpp>
 #include <farro/autograd/ops/copy.hpp>
 #include <farro/autograd/ops/factory.hpp>
 #include <farro/autograd/ops/matmul.hpp>
 #include <farro/autograd/ops/pointwise.hpp>
 #include <farro/backends/warning.hpp>
 #include <farro/init/init.hpp>
-#include <support/compare.hpp>
 
 namespace farro::test {
 namespace {
@@ -52,7 +52,8 @@ TEST_CASE("init: gains", "[M48]") {
   CHECK(init::calculate_gain("leaky_relu") == std::sqrt(2 / 1.0001));
   CHECK(init::calculate_gain("leaky_relu", 1) == 1);
   CHECK(init::calculate_gain("selu") == 0.75);
-  CHECK_THROWS_MATCHES(init::calculate_gain("gelu"), ValueError, MessageMatches(ContainsSubstring("leaky_relu")));
+  CHECK_THROWS_MATCHES(init::calculate_gain("gelu"), ValueError,
+                       MessageMatches(ContainsSubstring("leaky_relu")));
 }
 
 TEST_CASE("init: schemes have their bounds and deviations", "[M49]") {

@@ -10,9 +10,9 @@
 #include <csignal>
 #include <fstream>
 
+#include <support/temporary_folder.hpp>
 #include <farro/backends/error.hpp>
 #include <farro/io/atomic_file.hpp>
-#include <support/temporary_folder.hpp>
 
 using namespace farro;
 using Catch::Matchers::ContainsSubstring;
@@ -70,7 +70,8 @@ TEST_CASE("atomic file: errors say what to do") {
   io::write_file(folder / "file", "x");
   CHECK_THROWS_WITH(io::write_file(folder / "none" / "a", "x", "save"),
                     ContainsSubstring("[save]") && ContainsSubstring("create the folder"));
-  CHECK_THROWS_WITH(io::write_file(folder / "file" / "a", "x"), ContainsSubstring("choose another name"));
+  CHECK_THROWS_WITH(io::write_file(folder / "file" / "a", "x"),
+                    ContainsSubstring("choose another name"));
   CHECK_THROWS_WITH(io::write_file(folder.path(), "x"), ContainsSubstring("choose another name"));
   CHECK_THROWS_WITH(io::write_file("/dev/full", "x"), ContainsSubstring("free space"));
   CHECK_NOTHROW(io::write_file("/dev/null", "x"));

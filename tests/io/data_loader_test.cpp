@@ -4,9 +4,9 @@
 #include <cmath>
 #include <numeric>
 
+#include <support/compare.hpp>
 #include <farro/autograd/ops/factory.hpp>
 #include <farro/io/data_loader.hpp>
-#include <support/compare.hpp>
 
 using namespace farro;
 
@@ -55,7 +55,8 @@ TEST_CASE("data loader: batches in order, with a last one that is not full or is
 
 TEST_CASE("data loader: images are scaled, shifted and converted") {
   for (DType dtype : {kFloat32, kFloat64, kBFloat16, kFloat16}) {
-    io::DataLoader loader(numbered(256), {.batch_size = 256, .dtype = dtype, .mean = 0.25, .std = 0.5});
+    io::DataLoader loader(numbered(256),
+                          {.batch_size = 256, .dtype = dtype, .mean = 0.25, .std = 0.5});
     for (auto [image, label] : loader) {
       REQUIRE(image.dtype() == dtype);
       double tolerance = dtype == kFloat32 ? 1e-6 : dtype == kFloat64 ? 1e-15 : 0.01;
@@ -140,7 +141,8 @@ TEST_CASE("data loader: bad options and states are refused") {
 }
 
 TEST_CASE("data loader: the same bits on every device") {
-  io::DataLoader reference(numbered(100), {.batch_size = 100, .shuffle = true, .device = test::host_device()});
+  io::DataLoader reference(numbered(100),
+                           {.batch_size = 100, .shuffle = true, .device = test::host_device()});
   Tensor expected = (*reference.begin()).image;
   test::for_each_device([&](Device device) {
     io::DataLoader loader(numbered(100), {.batch_size = 100, .shuffle = true, .device = device});

@@ -4,17 +4,17 @@
 
 #include <png.h>
 
-#include <cmath>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 
+#include <support/temporary_folder.hpp>
 #include <farro/backends/error.hpp>
 #include <farro/io/image.hpp>
 #include <farro/io/progress.hpp>
 #include <farro/io/svg.hpp>
 #include <farro/io/table.hpp>
-#include <support/temporary_folder.hpp>
 
 using namespace farro;
 using Catch::Matchers::ContainsSubstring;
@@ -61,7 +61,8 @@ TEST_CASE("png: text and grey values are drawn where they were asked for") {
 
 TEST_CASE("png: a contact sheet holds any number of pictures") {
   for (size_t n : {size_t{0}, size_t{1}, size_t{5}}) {
-    std::vector<io::SheetEntry> entries(n, {std::vector<uint8_t>(28 * 28, 200), "a very long caption that is cut", "b"});
+    std::vector<io::SheetEntry> entries(
+        n, {std::vector<uint8_t>(28 * 28, 200), "a very long caption that is cut", "b"});
     io::Image sheet = io::contact_sheet("title", entries, 28, 4);
     CHECK(sheet.width() >= 4 * 28 * 3);
     CHECK(sheet.height() >= static_cast<int>((n + 3) / 4) * 28 * 3);
@@ -82,9 +83,14 @@ TEST_CASE("svg: ticks are round and cover the range") {
 
 TEST_CASE("svg: charts hold their texts, escaped, and no number that is not finite") {
   double nan = std::numeric_limits<double>::quiet_NaN();
-  io::Chart chart{"a < b & c", "x", "y", {{"train", {1, 2, 3, 4}, {1, nan, 2, 3}, true}, {"empty", {}, {}}, {"one", {1}, {5}}}};
+  io::Chart chart{
+      "a < b & c",
+      "x",
+      "y",
+      {{"train", {1, 2, 3, 4}, {1, nan, 2, 3}, true}, {"empty", {}, {}}, {"one", {1}, {5}}}};
   std::string svg = io::line_charts({chart, {"second", "", "", {{"flat", {0, 1}, {0, 0}}}}, {}});
-  CHECK_THAT(svg, ContainsSubstring("a &lt; b &amp; c") && ContainsSubstring("prefers-color-scheme: dark") &&
+  CHECK_THAT(svg, ContainsSubstring("a &lt; b &amp; c") &&
+                      ContainsSubstring("prefers-color-scheme: dark") &&
                       ContainsSubstring(">train<") && ContainsSubstring("</svg>"));
   CHECK(svg.find("nan") == std::string::npos);
   CHECK(svg.find("inf") == std::string::npos);

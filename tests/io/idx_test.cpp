@@ -7,11 +7,11 @@
 #include <cstdlib>
 #include <fstream>
 
+#include <support/temporary_folder.hpp>
 #include <farro/backends/random.hpp>
 #include <farro/io/atomic_file.hpp>
 #include <farro/io/fashion_mnist.hpp>
 #include <farro/io/idx.hpp>
-#include <support/temporary_folder.hpp>
 
 using namespace farro;
 using Catch::Matchers::ContainsSubstring;
@@ -66,10 +66,12 @@ TEST_CASE("idx: every type is read, plain and compressed") {
     CHECK(bytes.sizes() == Dims{2, 3});
     CHECK(bytes.to_vector() == std::vector<double>{0, 1, 2, 3, 4, 255});
     CHECK(read(idx(0x09, {1}, "\xff")).to_vector() == std::vector<double>{-1});
-    CHECK(read(idx(0x0B, {2}, Bytes("\x01\x02\xff\xfe", 4))).to_vector() == std::vector<double>{258, -2});
+    CHECK(read(idx(0x0B, {2}, Bytes("\x01\x02\xff\xfe", 4))).to_vector() ==
+          std::vector<double>{258, -2});
     CHECK(read(idx(0x0C, {1}, Bytes("\0\1\0\2", 4))).to_vector() == std::vector<double>{65538});
     CHECK(read(idx(0x0D, {1}, Bytes("\x3f\xc0\0\0", 4))).to_vector() == std::vector<double>{1.5});
-    CHECK(read(idx(0x0E, {1}, Bytes("\xbf\xf8\0\0\0\0\0\0", 8))).to_vector() == std::vector<double>{-1.5});
+    CHECK(read(idx(0x0E, {1}, Bytes("\xbf\xf8\0\0\0\0\0\0", 8))).to_vector() ==
+          std::vector<double>{-1.5});
     CHECK(read(idx(0x08, {0, 5}, "")).sizes() == Dims{0, 5});
   }
 }
@@ -79,8 +81,10 @@ TEST_CASE("idx: bad files are FileErrors that say what is wrong") {
   CHECK_THAT(refusal("abcd"), ContainsSubstring("expected an IDX file"));
   CHECK_THAT(refusal(idx(0x0A, {1}, "x")), ContainsSubstring("expected an IDX file"));
   CHECK_THAT(refusal(idx(0x08, {}, "")), ContainsSubstring("expected an IDX file"));
-  CHECK_THAT(refusal(idx(0x08, {2, 2}, "").substr(0, 10)), ContainsSubstring("expected 2 sizes, got 1"));
-  CHECK_THAT(refusal(idx(0x08, {4}, "abc")), ContainsSubstring("expected 4 bytes of shape [4], got 3"));
+  CHECK_THAT(refusal(idx(0x08, {2, 2}, "").substr(0, 10)),
+             ContainsSubstring("expected 2 sizes, got 1"));
+  CHECK_THAT(refusal(idx(0x08, {4}, "abc")),
+             ContainsSubstring("expected 4 bytes of shape [4], got 3"));
   CHECK_THAT(refusal(idx(0x08, {4}, "abcde")), ContainsSubstring("got more"));
   CHECK_THAT(refusal(idx(0x08, {~0u, ~0u}, "abc")), ContainsSubstring("2^63"));
   CHECK_THAT(refusal(idx(0x08, {~0u, ~0u, ~0u, ~0u, 0}, "")), ContainsSubstring("2^63"));
@@ -101,7 +105,8 @@ TEST_CASE("idx: damaged compressed files never crash") {
   int refused = 0;
   for (uint64_t seed = 0; seed < 1000; ++seed) {
     Bytes bytes = good;
-    bytes[random(1000 + seed).v[0] % bytes.size()] ^= static_cast<char>(1 + random(seed).v[1] % 255);
+    bytes[random(1000 + seed).v[0] % bytes.size()] ^=
+        static_cast<char>(1 + random(seed).v[1] % 255);
     refused += refusal(bytes) != "none";
   }
   CHECK(refused > 900);
@@ -110,8 +115,10 @@ TEST_CASE("idx: damaged compressed files never crash") {
 TEST_CASE("fashion-mnist: images and labels must agree, and missing files say how to get them") {
   test::TemporaryFolder folder;
   auto load = [&] { return io::FashionMnist::load(io::FashionMnist::Part::Test, folder.path()); };
-  CHECK_THROWS_WITH(load(), ContainsSubstring("dataset-fashion-mnist") && ContainsSubstring("FARRO_DATA_DIR"));
-  io::write_file(folder / "t10k-images-idx3-ubyte.gz", gzip(idx(0x08, {2, 28, 28}, Bytes(2 * 784, 'x'))));
+  CHECK_THROWS_WITH(
+      load(), ContainsSubstring("dataset-fashion-mnist") && ContainsSubstring("FARRO_DATA_DIR"));
+  io::write_file(folder / "t10k-images-idx3-ubyte.gz",
+                 gzip(idx(0x08, {2, 28, 28}, Bytes(2 * 784, 'x'))));
   CHECK_THROWS_WITH(load(), ContainsSubstring("t10k-labels"));
   io::write_file(folder / "t10k-labels-idx1-ubyte", idx(0x08, {2}, Bytes("\x3\x9")));
   io::ImageDataset data = load();
@@ -121,7 +128,8 @@ TEST_CASE("fashion-mnist: images and labels must agree, and missing files say ho
   CHECK_THROWS_WITH(load(), ContainsSubstring("expected labels below 10, got 10"));
   io::write_file(folder / "t10k-labels-idx1-ubyte", idx(0x08, {3}, Bytes("\x3\x1\x1")));
   CHECK_THROWS_WITH(load(), ContainsSubstring("expected uint8 of shape [2]"));
-  io::write_file(folder / "t10k-images-idx3-ubyte.gz", idx(0x08, {2, 27, 28}, Bytes(2 * 27 * 28, 'x')));
+  io::write_file(folder / "t10k-images-idx3-ubyte.gz",
+                 idx(0x08, {2, 27, 28}, Bytes(2 * 27 * 28, 'x')));
   CHECK_THROWS_WITH(load(), ContainsSubstring("[n, 28, 28]"));
 }
 

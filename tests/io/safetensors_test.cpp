@@ -1,19 +1,19 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
-#include <catch2/generators/catch_generators_range.hpp>
 
 #include <cstring>
 #include <fstream>
 #include <map>
 
-#include <farro/autograd/ops/factory.hpp>
-#include <farro/backends/random.hpp>
-#include <farro/io/safetensors.hpp>
 #include <support/compare.hpp>
 #include <support/golden.hpp>
 #include <support/temporary_folder.hpp>
+#include <farro/autograd/ops/factory.hpp>
+#include <farro/backends/random.hpp>
+#include <farro/io/safetensors.hpp>
 
 using namespace farro;
 using Catch::Matchers::ContainsSubstring;
@@ -29,7 +29,8 @@ std::vector<std::byte> file_of(const std::string& header, size_t data_bytes) {
   return bytes;
 }
 
-const DType kAllTypes[] = {kFloat32, kFloat64, kBFloat16, kFloat16, kInt64, kInt32, kInt16, kInt8, kUInt8, kBool};
+const DType kAllTypes[] = {kFloat32, kFloat64, kBFloat16, kFloat16, kInt64,
+                           kInt32,   kInt16,   kInt8,     kUInt8,   kBool};
 
 /// A small file with several dtypes, an empty tensor, a 0-d one and metadata.
 io::TensorMap sample() {
@@ -66,7 +67,8 @@ TEST_CASE("safetensors: every dtype and shape comes back bit for bit") {
   test::TemporaryFolder folder;
   DType dtype = GENERATE(from_range(std::begin(kAllTypes), std::end(kAllTypes)));
   io::TensorMap map;
-  for (Dims sizes : {Dims{}, Dims{0}, Dims{3}, Dims{2, 0, 3}, Dims{4, 5}, Dims{1, 2, 1, 3, 1, 2, 1, 2}}) {
+  for (Dims sizes :
+       {Dims{}, Dims{0}, Dims{3}, Dims{2, 0, 3}, Dims{4, 5}, Dims{1, 2, 1, 3, 1, 2, 1, 2}}) {
     map.append(to_string(sizes), test::random(sizes, {}, 5, -100, 100).to(dtype));
   }
 
@@ -106,7 +108,8 @@ TEST_CASE("safetensors: views, expanded tensors and tensors of the tape are writ
   Tensor base = test::random({3, 4}, {.dtype = kFloat32, .requires_grad = true});
   Tensor transposed = test::with_strides(base.detach(), {1, 3});
   Tensor shared = test::with_strides(test::random({1, 4}), {0, 1});
-  std::map<std::string, Tensor> tensors = {{"base", base}, {"shared", shared}, {"transposed", transposed}};
+  std::map<std::string, Tensor> tensors = {
+      {"base", base}, {"shared", shared}, {"transposed", transposed}};
 
   io::save_safetensors(tensors, folder / "x.safetensors");
   io::TensorMap loaded = io::load(folder / "x.safetensors");
@@ -167,24 +170,32 @@ TEST_CASE("safetensors: each kind of bad file is a FileError that says what is w
       {R"({"a":{"dtype":"F32","shape":[1.0],"data_offsets":[0,4]}})", 4, "got '1.0'"},
       {R"({"a":{"dtype":"F32","shape":["1"],"data_offsets":[0,4]}})", 4, "got '1'"},
       {R"({"a":{"dtype":"F32","shape":[[1]],"data_offsets":[0,4]}})", 4, "got an array"},
-      {R"({"a":{"dtype":"F32","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,4]}})", 4, "at most 8 dimensions"},
-      {R"({"a":{"dtype":"F32","shape":[9223372036854775808],"data_offsets":[0,4]}})", 4, "got 9223372036854775808"},
-      {R"({"a":{"dtype":"F32","shape":[99999999999999999999],"data_offsets":[0,4]}})", 4, "got '99999999999999999999'"},
-      {R"({"a":{"dtype":"F32","shape":[4611686018427387905],"data_offsets":[0,4]}})", 4, "below 2^63 bytes"},
-      {R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}})", 0, "below 2^63 bytes"},
-      {R"({"a":{"dtype":"F32","shape":[0,9223372036854775807,8],"data_offsets":[0,0]}})", 0, "below 2^63 bytes"},
+      {R"({"a":{"dtype":"F32","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,4]}})", 4,
+       "at most 8 dimensions"},
+      {R"({"a":{"dtype":"F32","shape":[9223372036854775808],"data_offsets":[0,4]}})", 4,
+       "got 9223372036854775808"},
+      {R"({"a":{"dtype":"F32","shape":[99999999999999999999],"data_offsets":[0,4]}})", 4,
+       "got '99999999999999999999'"},
+      {R"({"a":{"dtype":"F32","shape":[4611686018427387905],"data_offsets":[0,4]}})", 4,
+       "below 2^63 bytes"},
+      {R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}})", 0,
+       "below 2^63 bytes"},
+      {R"({"a":{"dtype":"F32","shape":[0,9223372036854775807,8],"data_offsets":[0,0]}})", 0,
+       "below 2^63 bytes"},
       {R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", 4, "expected 8 bytes for 'a'"},
       {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0]}})", 4, "two integers"},
       {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4,8]}})", 4, "two integers"},
       {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", 4, "within the 4 bytes"},
       {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 4, "within the 4 bytes"},
-      {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[18446744073709551612,18446744073709551615]}})", 4, "within"},
+      {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[18446744073709551612,18446744073709551615]}})",
+       4, "within"},
       {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})", 8, "without gaps"},
       {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
        4, "without overlaps"},
       {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}})",
        8, "'a' twice"},
-      {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 5, "expected 4 bytes of data, got 5"},
+      {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 5,
+       "expected 4 bytes of data, got 5"},
       {R"({"__metadata__":{"a":1}})", 0, "a string for 'a' in __metadata__"},
       {R"({"__metadata__":{"a":{}}})", 0, "got an object"},
       {R"({"__metadata__":{"a":"x","a":"x"}})", 0, "'a' twice in __metadata__"},
@@ -192,8 +203,9 @@ TEST_CASE("safetensors: each kind of bad file is a FileError that says what is w
   };
   for (const Case& c : cases) {
     INFO(c.header);
-    CHECK_THAT(refusal(file_of(c.header, c.data)), ContainsSubstring("[load_safetensors] memory: expected") &&
-                                                       ContainsSubstring(c.text));
+    CHECK_THAT(
+        refusal(file_of(c.header, c.data)),
+        ContainsSubstring("[load_safetensors] memory: expected") && ContainsSubstring(c.text));
   }
   std::string deep = "{\"a\":";
   for (int i = 0; i < 1'000'000; ++i) deep += '[';
@@ -209,7 +221,8 @@ TEST_CASE("safetensors: wrong lengths, wrong bools, folders and missing files ar
     std::memcpy(bytes.data(), &length, 8);
     CHECK_THAT(refusal(bytes), ContainsSubstring("expected a header of at most 2 bytes"));
   }
-  std::vector<std::byte> flag = file_of(R"({"a":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}})", 2);
+  std::vector<std::byte> flag =
+      file_of(R"({"a":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}})", 2);
   CHECK(refusal(flag) == "none");
   flag.back() = std::byte{2};
   CHECK_THAT(refusal(flag), ContainsSubstring("expected 0 or 1 in 'a', got 2"));
@@ -218,7 +231,8 @@ TEST_CASE("safetensors: wrong lengths, wrong bools, folders and missing files ar
   CHECK_THROWS_AS(io::load(folder.path()), FileError);
   CHECK_THROWS_AS(io::load("/dev/zero"), FileError);
   std::ofstream(folder / "name.safetensors") << "nonsense";
-  CHECK_THROWS_WITH(io::load(folder / "name.safetensors"), ContainsSubstring("name.safetensors: expected"));
+  CHECK_THROWS_WITH(io::load(folder / "name.safetensors"),
+                    ContainsSubstring("name.safetensors: expected"));
 }
 
 TEST_CASE("safetensors: names in messages are short and harmless to a terminal") {
@@ -243,11 +257,21 @@ TEST_CASE("safetensors: no mutation of a file crashes; it loads or is a FileErro
       // Most edits go where they hurt: into the length and the header.
       size_t at = draw(4) == 0 ? draw(bytes.size()) : draw(std::min<size_t>(bytes.size(), 500));
       switch (draw(5)) {
-        case 0: bytes[at] = static_cast<std::byte>(draw(256)); break;
-        case 1: bytes[at] = static_cast<std::byte>(alphabet[draw(alphabet.size())]); break;
-        case 2: bytes[at] ^= static_cast<std::byte>(1u << draw(8)); break;
-        case 3: bytes.erase(bytes.begin() + static_cast<std::ptrdiff_t>(at)); break;
-        case 4: bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), bytes[draw(bytes.size())]); break;
+        case 0:
+          bytes[at] = static_cast<std::byte>(draw(256));
+          break;
+        case 1:
+          bytes[at] = static_cast<std::byte>(alphabet[draw(alphabet.size())]);
+          break;
+        case 2:
+          bytes[at] ^= static_cast<std::byte>(1u << draw(8));
+          break;
+        case 3:
+          bytes.erase(bytes.begin() + static_cast<std::ptrdiff_t>(at));
+          break;
+        case 4:
+          bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(at), bytes[draw(bytes.size())]);
+          break;
       }
       if (bytes.empty()) break;
     }
@@ -255,7 +279,8 @@ TEST_CASE("safetensors: no mutation of a file crashes; it loads or is a FileErro
     try {
       io::TensorMap map = io::load_safetensors(bytes);
       int64_t held = 0;
-      for (const auto& [name, tensor] : map) held += tensor.numel() * static_cast<int64_t>(size_of(tensor.dtype()));
+      for (const auto& [name, tensor] : map)
+        held += tensor.numel() * static_cast<int64_t>(size_of(tensor.dtype()));
       REQUIRE(held <= static_cast<int64_t>(bytes.size()));
     } catch (const FileError&) {
       ++refused;

@@ -11,12 +11,15 @@
 
 #include <support/compare.hpp>
 
-/// What tests of modules and hooks write down as it happens, in the form of golden/hooks/scenarios.json.
+/// What tests of modules and hooks write down as it happens, in the form of
+/// golden/hooks/scenarios.json.
 namespace farro::test {
 
 using Json = nlohmann::json;
 
-inline Json json(const Tensor& tensor) { return tensor.defined() ? Json(tensor.to_vector()) : Json(); }
+inline Json json(const Tensor& tensor) {
+  return tensor.defined() ? Json(tensor.to_vector()) : Json();
+}
 
 inline Json json(const hooks::Value& value) {
   if (value.is_null()) return {};
@@ -43,16 +46,20 @@ inline bool same(const Json& a, const Json& b) {
   return a == b;
 }
 
-inline nn::Linear linear_layer(Device device, int64_t in, int64_t out, const std::vector<double>& weight) {
-  nn::Linear layer({.in_features = in, .out_features = out, .bias = false, .device = device, .dtype = kFloat64});
+inline nn::Linear linear_layer(Device device, int64_t in, int64_t out,
+                               const std::vector<double>& weight) {
+  nn::Linear layer(
+      {.in_features = in, .out_features = out, .bias = false, .device = device, .dtype = kFloat64});
   NoGrad guard;
   layer.weight.copy_(from_values(weight, {out, in}, {.dtype = kFloat64, .device = device}));
   return layer;
 }
 
 /// A leaf that requires grad unless told otherwise.
-inline Tensor leaf(Device device, const std::vector<double>& values, const Dims& sizes, bool requires_grad = true) {
-  return from_values(values, sizes, {.dtype = kFloat64, .device = device, .requires_grad = requires_grad});
+inline Tensor leaf(Device device, const std::vector<double>& values, const Dims& sizes,
+                   bool requires_grad = true) {
+  return from_values(values, sizes,
+                     {.dtype = kFloat64, .device = device, .requires_grad = requires_grad});
 }
 
 }  // namespace farro::test

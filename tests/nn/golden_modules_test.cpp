@@ -2,14 +2,15 @@
 
 #include <set>
 
+#include <support/compare.hpp>
+#include <support/golden.hpp>
 #include <farro/autograd/engine.hpp>
 #include <farro/autograd/ops/pointwise.hpp>
 #include <farro/autograd/ops/reduce.hpp>
 #include <farro/nn/nn.hpp>
-#include <support/compare.hpp>
-#include <support/golden.hpp>
 
-/// Runs golden/modules: each layer that there is here, made from PyTorch's constructor arguments, with its state.
+/// Runs golden/modules: each layer that there is here, made from PyTorch's constructor arguments,
+/// with its state.
 namespace farro::test {
 namespace {
 
@@ -41,7 +42,8 @@ template <class M>
 std::pair<std::string, Maker> maker(const char* name) {
   return {name, [](const hooks::Map& arguments) -> std::shared_ptr<nn::Module> {
             if constexpr (requires { typename M::Options; }) {
-              return std::make_shared<M>(hooks::from_value<typename M::Options>(hooks::Value(arguments)));
+              return std::make_shared<M>(
+                  hooks::from_value<typename M::Options>(hooks::Value(arguments)));
             } else {
               return std::make_shared<M>();
             }
@@ -50,16 +52,52 @@ std::pair<std::string, Maker> maker(const char* name) {
 
 #define LAYER(name) maker<nn::name>(#name)
 const std::map<std::string, Maker>& makers() {
-  static const std::map<std::string, Maker> map = {
-      LAYER(AvgPool1d),   LAYER(AvgPool2d),   LAYER(AvgPool3d),   LAYER(BatchNorm1d), LAYER(BatchNorm2d),
-      LAYER(BatchNorm3d), LAYER(CELU),        LAYER(Conv1d),      LAYER(Conv2d),      LAYER(Conv3d),
-      LAYER(CrossEntropyLoss), LAYER(ELU),    LAYER(GELU),        LAYER(GroupNorm),   LAYER(Hardshrink),
-      LAYER(Hardswish),   LAYER(Hardtanh),    LAYER(L1Loss),      LAYER(LayerNorm),   LAYER(LazyConv1d), LAYER(LazyConv2d), LAYER(LazyConv3d), LAYER(LeakyReLU),
-      LAYER(Linear),      LAYER(LogSigmoid),  LAYER(LogSoftmax),  LAYER(MSELoss),     LAYER(MaxPool1d),
-      LAYER(MaxPool2d),   LAYER(MaxPool3d),   LAYER(Mish),        LAYER(NLLLoss),     LAYER(PReLU),
-      LAYER(ReLU),        LAYER(ReLU6),       LAYER(SELU),        LAYER(SiLU),        LAYER(Sigmoid),
-      LAYER(Softmax),     LAYER(Softmin),     LAYER(Softplus),    LAYER(Softshrink),  LAYER(Softsign),
-      LAYER(Tanh),        LAYER(Tanhshrink),  LAYER(Threshold)};
+  static const std::map<std::string, Maker> map = {LAYER(AvgPool1d),
+                                                   LAYER(AvgPool2d),
+                                                   LAYER(AvgPool3d),
+                                                   LAYER(BatchNorm1d),
+                                                   LAYER(BatchNorm2d),
+                                                   LAYER(BatchNorm3d),
+                                                   LAYER(CELU),
+                                                   LAYER(Conv1d),
+                                                   LAYER(Conv2d),
+                                                   LAYER(Conv3d),
+                                                   LAYER(CrossEntropyLoss),
+                                                   LAYER(ELU),
+                                                   LAYER(GELU),
+                                                   LAYER(GroupNorm),
+                                                   LAYER(Hardshrink),
+                                                   LAYER(Hardswish),
+                                                   LAYER(Hardtanh),
+                                                   LAYER(L1Loss),
+                                                   LAYER(LayerNorm),
+                                                   LAYER(LazyConv1d),
+                                                   LAYER(LazyConv2d),
+                                                   LAYER(LazyConv3d),
+                                                   LAYER(LeakyReLU),
+                                                   LAYER(Linear),
+                                                   LAYER(LogSigmoid),
+                                                   LAYER(LogSoftmax),
+                                                   LAYER(MSELoss),
+                                                   LAYER(MaxPool1d),
+                                                   LAYER(MaxPool2d),
+                                                   LAYER(MaxPool3d),
+                                                   LAYER(Mish),
+                                                   LAYER(NLLLoss),
+                                                   LAYER(PReLU),
+                                                   LAYER(ReLU),
+                                                   LAYER(ReLU6),
+                                                   LAYER(SELU),
+                                                   LAYER(SiLU),
+                                                   LAYER(Sigmoid),
+                                                   LAYER(Softmax),
+                                                   LAYER(Softmin),
+                                                   LAYER(Softplus),
+                                                   LAYER(Softshrink),
+                                                   LAYER(Softsign),
+                                                   LAYER(Tanh),
+                                                   LAYER(Tanhshrink),
+                                                   LAYER(Threshold)};
   return map;
 }
 #undef LAYER
@@ -75,7 +113,8 @@ std::string run(const Case& c) {
   hooks::Map ctor = to_hooks(Value(entries(c["ctor"]))).map();
   bool return_indices = false;
   std::erase_if(ctor, [&](const auto& entry) {
-    bool legacy = entry.first == "size_average" || entry.first == "reduce";  // superseded by reduction
+    bool legacy =
+        entry.first == "size_average" || entry.first == "reduce";  // superseded by reduction
     if (entry.first == "return_indices") return_indices = entry.second.boolean();
     return legacy || entry.first == "return_indices";
   });
@@ -112,7 +151,8 @@ std::string run(const Case& c) {
   for (const hooks::Value& value : args) {
     if (!value.is_tensor() || !value->requires_grad()) continue;
     Tensor grad = value->grad();
-    if (i >= expected.size() || grad.defined() != expected[i].defined()) return "which inputs have gradients";
+    if (i >= expected.size() || grad.defined() != expected[i].defined())
+      return "which inputs have gradients";
     text = grad.defined() ? difference(grad, expected[i], {}) : "";
     if (!text.empty()) return fmt::format("gradient of input {}: {}", i, text);
     ++i;
@@ -128,7 +168,8 @@ std::string run(const Case& c) {
 
 }  // namespace
 
-TEST_CASE("golden modules: outputs, gradients, states and printed text are PyTorch's", "[M26][M33][M43][A19]") {
+TEST_CASE("golden modules: outputs, gradients, states and printed text are PyTorch's",
+          "[M26][M33][M43][A19]") {
   std::set<std::string> found;
   size_t cases = 0, unsupported = 0;
   for (const std::string& path : golden_files("modules")) {

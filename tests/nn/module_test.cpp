@@ -4,9 +4,9 @@
 
 #include <sstream>
 
+#include <nn/events.hpp>
 #include <farro/nn/layers/conv.hpp>
 #include <farro/nn/layers/normalization.hpp>
-#include <nn/events.hpp>
 
 namespace farro::test {
 namespace {
@@ -68,7 +68,8 @@ TEST_CASE("module: names are not empty, have no dot and are not taken", "[M1]") 
 
 TEST_CASE("parameter: must be a leaf", "[M2]") {
   Tensor x = ones({2}, {.requires_grad = true});
-  CHECK_THROWS_MATCHES(Parameter(x * 2), ValueError, MessageMatches(ContainsSubstring("detach") && ContainsSubstring("forward")));
+  CHECK_THROWS_MATCHES(Parameter(x * 2), ValueError,
+                       MessageMatches(ContainsSubstring("detach") && ContainsSubstring("forward")));
   Parameter p(x);
   CHECK(p.is_leaf());
   CHECK(p.requires_grad());
@@ -84,7 +85,8 @@ TEST_CASE("module: null keeps its place and is absent from iteration and state",
   CHECK(names(net.named_modules()) == Names{"", "fc"});
   net.absent = Parameter(ones({1}));
   net.none = nn::Linear({1, 1, false});
-  CHECK(names(net.named_parameters()) == Names{"scale", "absent", "fc.weight", "fc.bias", "none.weight"});
+  CHECK(names(net.named_parameters()) ==
+        Names{"scale", "absent", "fc.weight", "fc.bias", "none.weight"});
   CHECK(names(Child().named_parameters()) == Names{"scale", "more", "fc.weight", "fc.bias"});
 }
 
@@ -147,7 +149,8 @@ TEST_CASE("module: paths", "[M37]") {
   Net net;
   CHECK(&net.get_submodule("") == &net);
   CHECK(&net.get_submodule("fc") == net.fc.get());
-  CHECK_THROWS_MATCHES(net.get_submodule("fc.nope"), AttributeError, MessageMatches(ContainsSubstring("nope")));
+  CHECK_THROWS_MATCHES(net.get_submodule("fc.nope"), AttributeError,
+                       MessageMatches(ContainsSubstring("nope")));
   CHECK_THROWS_AS(net.get_submodule("scale"), AttributeError);
   CHECK_THROWS_AS(net.get_parameter("seen"), AttributeError);
   CHECK_THROWS_AS(net.get_buffer("fc.weight"), AttributeError);
@@ -225,10 +228,18 @@ TEST_CASE("module: prints as PyTorch prints", "[M43]") {
   CHECK(out.str() ==
         "Net(\n  (fc): Linear(in_features=3, out_features=2, bias=True)\n  (none): None\n)");
   CHECK(Empty().repr() == "Empty()");
-  CHECK(nn::Conv2d({.in_channels = 4, .out_channels = 4, .kernel_size = {3, 5}, .stride = 2, .padding = {1, 2},
-                    .dilation = 2, .groups = 2, .bias = false, .padding_mode = "circular"})
+  CHECK(nn::Conv2d({.in_channels = 4,
+                    .out_channels = 4,
+                    .kernel_size = {3, 5},
+                    .stride = 2,
+                    .padding = {1, 2},
+                    .dilation = 2,
+                    .groups = 2,
+                    .bias = false,
+                    .padding_mode = "circular"})
             .repr() ==
-        "Conv2d(4, 4, kernel_size=(3, 5), stride=(2, 2), padding=(1, 2), dilation=(2, 2), groups=2, bias=False, "
+        "Conv2d(4, 4, kernel_size=(3, 5), stride=(2, 2), padding=(1, 2), dilation=(2, 2), "
+        "groups=2, bias=False, "
         "padding_mode=circular)");
 }
 

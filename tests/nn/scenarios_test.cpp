@@ -21,7 +21,9 @@ using nn::Kwargs;
 using nn::Module;
 using nn::Value;
 
-Tensor x3(Device device, bool requires_grad = true) { return leaf(device, {3}, {1, 1}, requires_grad); }
+Tensor x3(Device device, bool requires_grad = true) {
+  return leaf(device, {3}, {1, 1}, requires_grad);
+}
 void note(Json& events, Json::initializer_list_t event) { events.push_back(Json::array(event)); }
 nn::Linear weight2(Device device) { return linear_layer(device, 1, 1, {2}); }
 
@@ -61,7 +63,8 @@ Json all_hooks_order(Device device) {
   };
   ScopedHandle h1 = hooks::register_global_forward_pre_hook(pre("global forward_pre"));
   ScopedHandle h2 = hooks::register_global_forward_hook(post("global forward"));
-  ScopedHandle h3 = hooks::register_global_full_backward_pre_hook(backward_pre("global backward_pre"));
+  ScopedHandle h3 =
+      hooks::register_global_full_backward_pre_hook(backward_pre("global backward_pre"));
   ScopedHandle h4 = hooks::register_global_full_backward_hook(backward("global backward"));
   for (Module* m : {static_cast<Module*>(&net), a, b}) {
     m->register_forward_pre_hook(pre("forward_pre"));
@@ -79,7 +82,9 @@ Json all_hooks_order(Device device) {
 Json prepend(Device device) {
   Json events;
   nn::Linear m = weight2(device);
-  auto hook = [&](const char* kind, const char* which) { return [&, kind, which] { note(events, {kind, which}); }; };
+  auto hook = [&](const char* kind, const char* which) {
+    return [&, kind, which] { note(events, {kind, which}); };
+  };
   m.register_forward_pre_hook(hook("forward_pre", "A"));
   m.register_forward_pre_hook(hook("forward_pre", "B"), {.prepend = true});
   m.register_forward_hook(hook("forward", "A"));
@@ -119,7 +124,9 @@ Json forward_pre_returns_non_tuple(Device device) {
 
 /// Notes what backward-pre and full backward hooks see.
 void note_backward(Module& m, Json& events) {
-  m.register_full_backward_pre_hook([&](Module&, const Grads& out) { note(events, {"backward_pre", json(out)}); });
+  m.register_full_backward_pre_hook([&](Module&, const Grads& out) {
+    note(events, {"backward_pre", json(out)});
+  });
   m.register_full_backward_hook([&](Module&, const Grads& in, const Grads& out) {
     note(events, {"backward", json(in), json(out)});
   });
@@ -137,7 +144,9 @@ Json full_backward_input_without_grad(Device device) {
 Json full_backward_before_param_grads(Device device) {
   Json events;
   nn::Linear m = weight2(device);
-  m.register_full_backward_hook([&] { note(events, {"backward; weight.grad is", json(m.weight.grad())}); });
+  m.register_full_backward_hook([&] {
+    note(events, {"backward; weight.grad is", json(m.weight.grad())});
+  });
   m(x3(device)).backward();
   note(events, {"weight.grad", json(m.weight.grad())});
   return events;
@@ -198,8 +207,11 @@ Json always_call(Device device) {
   Json events;
   Throws m;
   m.register_forward_hook([&] { note(events, {"A"}); });
-  m.register_forward_hook([&](Module&, const Args&, const Value& out) { note(events, {"B", json(out)}); },
-                          {.always_call = true});
+  m.register_forward_hook(
+      [&](Module&, const Args&, const Value& out) {
+        note(events, {"B", json(out)});
+      },
+      {.always_call = true});
   events.push_back(raises([&] { m(x3(device)); }));
   return events;
 }
@@ -214,7 +226,9 @@ Json with_kwargs(Device device) {
   Json events;
   Scale m;
   m.register_forward_pre_hook(
-      [](Module&, const Args& args, const Kwargs&) { return std::pair(args, Kwargs{{"scale", 7}}); },
+      [](Module&, const Args& args, const Kwargs&) {
+        return std::pair(args, Kwargs{{"scale", 7}});
+      },
       {.with_kwargs = true});
   m.register_forward_hook(
       [&](Module&, const Args& args, const Kwargs& kwargs, const Tensor& out) {
@@ -227,7 +241,8 @@ Json with_kwargs(Device device) {
 
 Json with_kwargs_bad_return(Device device) {
   nn::Linear m = weight2(device);
-  m.register_forward_pre_hook([](Module&, const Args& in, const Kwargs&) { return in.tensor(0); }, {.with_kwargs = true});
+  m.register_forward_pre_hook([](Module&, const Args& in, const Kwargs&) { return in.tensor(0); },
+                              {.with_kwargs = true});
   return Json::array({raises([&] { m(x3(device)); })});
 }
 
@@ -280,7 +295,9 @@ Json tensor_hooks_order(Device device) {
     note(events, {"G1", json(g)});
     return g + 1;
   });
-  x.register_post_accumulate_grad_hook([&](const Tensor& t) { note(events, {"P", json(t.grad())}); });
+  x.register_post_accumulate_grad_hook([&](const Tensor& t) {
+    note(events, {"P", json(t.grad())});
+  });
   (y * y).backward();
   note(events, {"y.grad", json(y.grad())});
   note(events, {"x.grad", json(x.grad())});
@@ -333,7 +350,8 @@ Json autograd_grad_params_only(Device device) {
 
 Json create_graph_through_full_backward_hook(Device device) {
   nn::Linear m = weight2(device);
-  m.register_full_backward_hook([](Module&, const Grads& in) -> Grads { return {in.tensor(0) * 3}; });
+  m.register_full_backward_hook(
+      [](Module&, const Grads& in) -> Grads { return {in.tensor(0) * 3}; });
   Tensor x = leaf(device, {0.3}, {1, 1});
   Tensor g = grad({tanh(m(x))}, {x}, {.create_graph = true})[0];
   Tensor gg = grad({g}, {x})[0];
@@ -355,15 +373,19 @@ Json no_grad_forward(Device device) {
 
 Json registration_hooks(Device) {
   Json events;
-  auto name = [](Module& m) { return m.class_name() == "Registering" ? "M" : std::string(m.class_name()); };
-  ScopedHandle h1 = hooks::register_parameter_registration_hook([&](Module& m, const std::string& n, const Tensor& p) {
-    note(events, {"parameter", name(m), n, json(p)});
-    return nn::Parameter(p.detach() * 2);
-  });
-  ScopedHandle h2 = hooks::register_buffer_registration_hook([&](Module& m, const std::string& n, const Tensor& b) {
-    note(events, {"buffer", name(m), n, json(b)});
-    return Tensor();
-  });
+  auto name = [](Module& m) {
+    return m.class_name() == "Registering" ? "M" : std::string(m.class_name());
+  };
+  ScopedHandle h1 = hooks::register_parameter_registration_hook(
+      [&](Module& m, const std::string& n, const Tensor& p) {
+        note(events, {"parameter", name(m), n, json(p)});
+        return nn::Parameter(p.detach() * 2);
+      });
+  ScopedHandle h2 = hooks::register_buffer_registration_hook(
+      [&](Module& m, const std::string& n, const Tensor& b) {
+        note(events, {"buffer", name(m), n, json(b)});
+        return Tensor();
+      });
   ScopedHandle h3 = hooks::register_module_registration_hook(
       [&](Module& m, const std::string& n, const std::shared_ptr<Module>& child) {
         note(events, {"module", name(m), n, std::string(child->class_name())});
@@ -378,13 +400,16 @@ Json state_dict_hooks(Device device) {
   Json events;
   nn::Sequential net(weight2(device));
   auto watch = [&events](const char* name, Module& m) {
-    m.register_state_dict_pre_hook([&events, name](Module&, const std::string& prefix, bool keep_vars) {
-      note(events, {"state_dict_pre", name, prefix, keep_vars});
-    });
-    m.register_state_dict_post_hook([&events, name](Module&, nn::StateDict& state, const std::string& prefix) {
-      note(events, {"state_dict_post", name, prefix, state.keys()});
-    });
-    m.register_load_state_dict_pre_hook([&events, name](Module&, nn::StateDict&, const std::string& prefix,
+    m.register_state_dict_pre_hook(
+        [&events, name](Module&, const std::string& prefix, bool keep_vars) {
+          note(events, {"state_dict_pre", name, prefix, keep_vars});
+        });
+    m.register_state_dict_post_hook(
+        [&events, name](Module&, nn::StateDict& state, const std::string& prefix) {
+          note(events, {"state_dict_post", name, prefix, state.keys()});
+        });
+    m.register_load_state_dict_pre_hook([&events, name](Module&, nn::StateDict&,
+                                                        const std::string& prefix,
                                                         const hooks::Versions&, bool strict) {
       note(events, {"load_pre", name, prefix, strict});
     });
@@ -413,7 +438,8 @@ Json global_always_call_and_module_order(Device device) {
 }
 
 nn::Sequential two_layers(Device device) {
-  return nn::Sequential({{"a", linear_layer(device, 1, 1, {2})}, {"b", linear_layer(device, 1, 1, {3})}});
+  return nn::Sequential(
+      {{"a", linear_layer(device, 1, 1, {2})}, {"b", linear_layer(device, 1, 1, {3})}});
 }
 
 Json hook_on_sequential_children_removed_mid_backward(Device device) {
@@ -431,11 +457,12 @@ Json hook_on_sequential_children_removed_mid_backward(Device device) {
 Json hook_raises_in_backward(Device device) {
   Json events;
   nn::Sequential net = two_layers(device);
-  RemovableHandle handle = net[0]->register_full_backward_hook([] { fail<ValueError>("hook", "stop"); });
+  RemovableHandle handle =
+      net[0]->register_full_backward_hook([] { fail<ValueError>("hook", "stop"); });
   Tensor x = leaf(device, {1}, {1, 1});
   auto note_grads = [&](const char* title) {
-    note(events, {title, json(net.get_parameter("a.weight").grad()), json(net.get_parameter("b.weight").grad()),
-                  json(x.grad())});
+    note(events, {title, json(net.get_parameter("a.weight").grad()),
+                  json(net.get_parameter("b.weight").grad()), json(x.grad())});
   };
   Json raised = raises([&] { net(x).backward(); });
   note(events, {raised[1], "stop"});
@@ -448,18 +475,39 @@ Json hook_raises_in_backward(Device device) {
   return events;
 }
 
-#define PROGRAM(name) {#name, name}
+#define PROGRAM(name) \
+  { #name, name }
 const std::vector<std::pair<std::string, Json (*)(Device)>> programs = {
-    PROGRAM(all_hooks_order), PROGRAM(prepend), PROGRAM(hooks_replace_values), PROGRAM(forward_pre_returns_non_tuple),
-    PROGRAM(full_backward_input_without_grad), PROGRAM(full_backward_before_param_grads), PROGRAM(tuple_in_out),
-    PROGRAM(tuple_in_out_both), PROGRAM(inplace_after_full_backward_hook), PROGRAM(inplace_on_input_inside_forward),
-    PROGRAM(mixing_full_and_plain_backward_hooks), PROGRAM(backward_hook_wrong_count), PROGRAM(always_call),
-    PROGRAM(always_call_hook_raises_too), PROGRAM(with_kwargs), PROGRAM(with_kwargs_bad_return), PROGRAM(remove_handle),
-    PROGRAM(hook_removes_itself_and_adds), PROGRAM(tensor_hooks_order), PROGRAM(node_hooks),
-    PROGRAM(shared_module_called_twice), PROGRAM(autograd_grad_inputs_only), PROGRAM(autograd_grad_params_only),
-    PROGRAM(create_graph_through_full_backward_hook), PROGRAM(no_grad_forward), PROGRAM(registration_hooks),
-    PROGRAM(state_dict_hooks), PROGRAM(global_always_call_and_module_order),
-    PROGRAM(hook_on_sequential_children_removed_mid_backward), PROGRAM(hook_raises_in_backward)};
+    PROGRAM(all_hooks_order),
+    PROGRAM(prepend),
+    PROGRAM(hooks_replace_values),
+    PROGRAM(forward_pre_returns_non_tuple),
+    PROGRAM(full_backward_input_without_grad),
+    PROGRAM(full_backward_before_param_grads),
+    PROGRAM(tuple_in_out),
+    PROGRAM(tuple_in_out_both),
+    PROGRAM(inplace_after_full_backward_hook),
+    PROGRAM(inplace_on_input_inside_forward),
+    PROGRAM(mixing_full_and_plain_backward_hooks),
+    PROGRAM(backward_hook_wrong_count),
+    PROGRAM(always_call),
+    PROGRAM(always_call_hook_raises_too),
+    PROGRAM(with_kwargs),
+    PROGRAM(with_kwargs_bad_return),
+    PROGRAM(remove_handle),
+    PROGRAM(hook_removes_itself_and_adds),
+    PROGRAM(tensor_hooks_order),
+    PROGRAM(node_hooks),
+    PROGRAM(shared_module_called_twice),
+    PROGRAM(autograd_grad_inputs_only),
+    PROGRAM(autograd_grad_params_only),
+    PROGRAM(create_graph_through_full_backward_hook),
+    PROGRAM(no_grad_forward),
+    PROGRAM(registration_hooks),
+    PROGRAM(state_dict_hooks),
+    PROGRAM(global_always_call_and_module_order),
+    PROGRAM(hook_on_sequential_children_removed_mid_backward),
+    PROGRAM(hook_raises_in_backward)};
 #undef PROGRAM
 
 /// PyTorch's text of an error is not ours.
@@ -474,14 +522,16 @@ Json without_texts(Json events) {
 
 }  // namespace
 
-TEST_CASE("scenarios: every program gives PyTorch's events", "[M6][M9][M10][M11][M12][M13][M14][M15][M16][M18][M19][M21]"
-                                                              "[M22][M23][M24][M27]") {
+TEST_CASE("scenarios: every program gives PyTorch's events",
+          "[M6][M9][M10][M11][M12][M13][M14][M15][M16][M18][M19][M21]"
+          "[M22][M23][M24][M27]") {
   Json file = Json::parse(std::ifstream(golden_dir() + "/hooks/scenarios.json"));
   REQUIRE(file["scenarios"].size() >= programs.size());
   auto silent = set_warning_handler([](const std::string&) {});
   for (const Json& scenario : file["scenarios"]) {
     std::string name = scenario["name"];
-    auto program = std::ranges::find(programs, name, &std::pair<std::string, Json (*)(Device)>::first);
+    auto program =
+        std::ranges::find(programs, name, &std::pair<std::string, Json (*)(Device)>::first);
     INFO("scenario " << name);
     REQUIRE(program != programs.end());
     for (Device device : devices()) {

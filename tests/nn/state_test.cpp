@@ -2,10 +2,10 @@
 #include <catch2/matchers/catch_matchers_exception.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
-#include <farro/io/safetensors.hpp>
-#include <farro/nn/layers/normalization.hpp>
 #include <nn/events.hpp>
 #include <support/temporary_folder.hpp>
+#include <farro/io/safetensors.hpp>
+#include <farro/nn/layers/normalization.hpp>
 
 namespace farro::test {
 namespace {
@@ -14,7 +14,9 @@ using Catch::Matchers::ContainsSubstring;
 using Catch::Matchers::MessageMatches;
 using Names = std::vector<std::string>;
 
-nn::Sequential make_net() { return nn::Sequential(nn::Linear({2, 3}), nn::BatchNorm1d({3}), nn::Linear({3, 1})); }
+nn::Sequential make_net() {
+  return nn::Sequential(nn::Linear({2, 3}), nn::BatchNorm1d({3}), nn::Linear({3, 1}));
+}
 
 struct WithExtra : nn::Module {
   nn::Parameter w{ones({1})};
@@ -29,8 +31,8 @@ struct WithExtra : nn::Module {
 TEST_CASE("state_dict: order, versions, sharing", "[M26]") {
   nn::Sequential net = make_net();
   nn::StateDict state = net.state_dict();
-  CHECK(state.keys() == Names{"0.weight", "0.bias", "1.weight", "1.bias", "1.running_mean", "1.running_var",
-                              "1.num_batches_tracked", "2.weight", "2.bias"});
+  CHECK(state.keys() == Names{"0.weight", "0.bias", "1.weight", "1.bias", "1.running_mean",
+                              "1.running_var", "1.num_batches_tracked", "2.weight", "2.bias"});
   CHECK(state.versions["1"] == 2);
   CHECK(state.versions[""] == 1);
   CHECK_FALSE(state["0.weight"].requires_grad());
@@ -53,26 +55,30 @@ TEST_CASE("load_state_dict: copies in place, casts, keeps identity", "[M31]") {
   CHECK(allclose(weight.detach().to(kFloat64), state["0.weight"], {.rtol = 1e-7}));
 }
 
-TEST_CASE("load_state_dict: throws once, with everything that is wrong, and changes nothing", "[M28][M29][M30]") {
+TEST_CASE("load_state_dict: throws once, with everything that is wrong, and changes nothing",
+          "[M28][M29][M30]") {
   nn::Sequential net = make_net();
   nn::StateDict state = make_net().state_dict();
   std::vector<double> before = net.get_parameter("0.weight").to_vector();
   state.erase("2.bias");
   for (const char* name : {"0.foo", "0.weight.x", "zzz", "5.x"}) state.set(name, ones({1}));
-  CHECK_THROWS_MATCHES(net.load_state_dict(state), KeyError,
-                       MessageMatches(ContainsSubstring("Sequential") && ContainsSubstring("2.bias")));
+  CHECK_THROWS_MATCHES(
+      net.load_state_dict(state), KeyError,
+      MessageMatches(ContainsSubstring("Sequential") && ContainsSubstring("2.bias")));
   CHECK(net.get_parameter("0.weight").to_vector() == before);
   nn::LoadResult result = net.load_state_dict(state, {.strict = false});
   CHECK(result.missing_keys == Names{"2.bias"});
   CHECK(result.unexpected_keys == Names{"zzz", "5.x", "0.foo", "0.weight.x"});
   state.set("2.weight", ones({5}));
   before = net.get_parameter("0.weight").to_vector();
-  CHECK_THROWS_MATCHES(net.load_state_dict(state, {.strict = false}), ShapeError,
-                       MessageMatches(ContainsSubstring("2.weight") && ContainsSubstring("[1, 3]")));
+  CHECK_THROWS_MATCHES(
+      net.load_state_dict(state, {.strict = false}), ShapeError,
+      MessageMatches(ContainsSubstring("2.weight") && ContainsSubstring("[1, 3]")));
   CHECK(net.get_parameter("0.weight").to_vector() == before);
 }
 
-TEST_CASE("load_state_dict: a load hook that makes it fail leaves the module as it was", "[M27][M29]") {
+TEST_CASE("load_state_dict: a load hook that makes it fail leaves the module as it was",
+          "[M27][M29]") {
   nn::Linear layer({2, 2});
   std::vector<double> before = layer.weight.to_vector();
   Tensor weight = layer.weight;

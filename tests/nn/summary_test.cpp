@@ -1,15 +1,15 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <nn/scenario_modules.hpp>
 #include <farro/nn/nn.hpp>
 #include <farro/nn/utils/weight_norm.hpp>
-#include <nn/scenario_modules.hpp>
 
 namespace farro::test {
 
 TEST_CASE("summary: a table that lines up, and a module left as it was") {
-  nn::Sequential net(nn::Conv2d({.in_channels = 1, .out_channels = 4, .kernel_size = 3}), nn::BatchNorm2d({4}), nn::ReLU(),
-                     nn::Flatten(), nn::Linear({4 * 6 * 6, 10}));
+  nn::Sequential net(nn::Conv2d({.in_channels = 1, .out_channels = 4, .kernel_size = 3}),
+                     nn::BatchNorm2d({4}), nn::ReLU(), nn::Flatten(), nn::Linear({4 * 6 * 6, 10}));
   net[1]->eval();
   std::string text = nn::summary(net, {ones({2, 1, 8, 8})});
   CHECK(text ==
@@ -50,7 +50,8 @@ TEST_CASE("summary: lazy and parametrized layers, several outputs, several calls
         "Parameters and buffers: 104 bytes\n"
         "Outputs of layers: 44 bytes");
   Pair pair;
-  CHECK_THAT(nn::summary(pair, {ones({2}), ones({2})}), Catch::Matchers::ContainsSubstring("[2], [2]"));
+  CHECK_THAT(nn::summary(pair, {ones({2}), ones({2})}),
+             Catch::Matchers::ContainsSubstring("[2], [2]"));
 }
 
 }  // namespace farro::test

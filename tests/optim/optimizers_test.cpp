@@ -5,13 +5,13 @@
 #include <memory>
 #include <tuple>
 
+#include <support/compare.hpp>
+#include <support/golden.hpp>
 #include <farro/autograd/ops/factory.hpp>
 #include <farro/backends/launch.hpp>
 #include <farro/backends/memory.hpp>
 #include <farro/optim/adam.hpp>
 #include <farro/optim/sgd.hpp>
-#include <support/compare.hpp>
-#include <support/golden.hpp>
 
 using namespace farro;
 
@@ -42,17 +42,21 @@ O options_of(const test::Value& kwargs) {
 
 std::unique_ptr<optim::Optimizer> make(const std::string& name, const optim::Parameters& params,
                                        const test::Value& kwargs) {
-  if (name == "SGD") return std::make_unique<optim::SGD>(params, options_of<optim::SGDOptions>(kwargs));
-  if (name == "Adam") return std::make_unique<optim::Adam>(params, options_of<optim::AdamOptions>(kwargs));
+  if (name == "SGD")
+    return std::make_unique<optim::SGD>(params, options_of<optim::SGDOptions>(kwargs));
+  if (name == "Adam")
+    return std::make_unique<optim::Adam>(params, options_of<optim::AdamOptions>(kwargs));
   return std::make_unique<optim::AdamW>(params, options_of<optim::AdamWOptions>(kwargs));
 }
 
-/// Parameters whose gradients at a step are fixed numbers; sizes around the edges of packs, chunks and blocks.
+/// Parameters whose gradients at a step are fixed numbers; sizes around the edges of packs, chunks
+/// and blocks.
 struct Toy {
   std::vector<Tensor> params;
   DType dtype;
   Device device;
-  Toy(DType dtype_, Device device_, std::vector<int64_t> lengths = {1, 5, 17, 1023, 1025, 16384, 40001})
+  Toy(DType dtype_, Device device_,
+      std::vector<int64_t> lengths = {1, 5, 17, 1023, 1025, 16384, 40001})
       : dtype(dtype_), device(device_) {
     uint64_t seed = 100;
     for (int64_t n : lengths) {
@@ -61,7 +65,8 @@ struct Toy {
   }
   void set_grads(int step) const {
     uint64_t seed = 1000 * static_cast<uint64_t>(step + 1);
-    for (const Tensor& p : params) p.set_grad(test::random(p.sizes(), {}, seed++).to(device, dtype));
+    for (const Tensor& p : params)
+      p.set_grad(test::random(p.sizes(), {}, seed++).to(device, dtype));
   }
   template <class Optimizer>
   void run(Optimizer& optimizer, int steps, int first = 0) const {
@@ -99,11 +104,13 @@ TEST_CASE("optimizers: PyTorch's numbers on every device") {
         auto optimizer = make(name, params, golden["kwargs"]);
         for (int64_t step = 0; step < golden["steps"].integer(); ++step) {
           for (size_t j = 0; j < params.size(); ++j) {
-            params[j].set_grad(file.tensor(fmt::format("{}.g{}.{}", golden["key"].text(), step, j), device));
+            params[j].set_grad(
+                file.tensor(fmt::format("{}.g{}.{}", golden["key"].text(), step, j), device));
           }
           optimizer->step();
           for (size_t j = 0; j < params.size(); ++j) {
-            Tensor expected = file.tensor(fmt::format("{}.after{}.{}", golden["key"].text(), step, j), device);
+            Tensor expected =
+                file.tensor(fmt::format("{}.after{}.{}", golden["key"].text(), step, j), device);
             CHECK(test::difference(params[j].detach(), expected, {1e-12, 1e-14}) == "");
           }
         }
@@ -112,8 +119,8 @@ TEST_CASE("optimizers: PyTorch's numbers on every device") {
   });
 }
 
-TEMPLATE_TEST_CASE("optimizers: Serial, OpenMP and the plain kernels give the same bits", "[bits][A20]", optim::SGD, optim::Adam,
-                   optim::AdamW) {
+TEMPLATE_TEST_CASE("optimizers: Serial, OpenMP and the plain kernels give the same bits",
+                   "[bits][A20]", optim::SGD, optim::Adam, optim::AdamW) {
   for (DType dtype : {kFloat32, kFloat64, kBFloat16, kFloat16}) {
     INFO(name_of(dtype));
     Toy first(dtype, test::host_device());
@@ -140,20 +147,21 @@ TEMPLATE_TEST_CASE("optimizers: Serial, OpenMP and the plain kernels give the sa
   }
 }
 
-TEMPLATE_TEST_CASE("optimizers: 16-bit parameters follow the float32 ones to their rounding", "", optim::SGD, optim::Adam,
-                   optim::AdamW) {
+TEMPLATE_TEST_CASE("optimizers: 16-bit parameters follow the float32 ones to their rounding", "",
+                   optim::SGD, optim::Adam, optim::AdamW) {
   Toy wide(kFloat32, test::host_device(), {100}), narrow(kBFloat16, test::host_device(), {100});
   TestType a(wide.params, options_for<TestType>()), b(narrow.params, options_for<TestType>());
   wide.run(a, 1);
   narrow.run(b, 1);
-  CHECK(test::difference(narrow.params[0].detach().to(kFloat64), wide.params[0].detach().to(kFloat64), {0.02, 0.01}) == "");
+  CHECK(test::difference(narrow.params[0].detach().to(kFloat64),
+                         wide.params[0].detach().to(kFloat64), {0.02, 0.01}) == "");
   for (const auto& [name, tensor] : b.state_dict()) {
     if (name.find("exp_avg") != std::string::npos) CHECK(tensor.dtype() == kFloat32);
   }
 }
 
-TEMPLATE_TEST_CASE("optimizers: a state loaded into another one continues bit for bit", "", optim::SGD, optim::Adam,
-                   optim::AdamW) {
+TEMPLATE_TEST_CASE("optimizers: a state loaded into another one continues bit for bit", "",
+                   optim::SGD, optim::Adam, optim::AdamW) {
   Toy toy(kFloat32, test::host_device(), {3, 40});
   TestType optimizer(toy.params, options_for<TestType>());
   toy.run(optimizer, 2);
@@ -166,7 +174,8 @@ TEMPLATE_TEST_CASE("optimizers: a state loaded into another one continues bit fo
   toy.run(optimizer, 2, 2);
   copy.run(resumed, 2, 2);
 
-  for (size_t i = 0; i < 2; ++i) CHECK(test::bitwise_equal(toy.params[i].detach(), copy.params[i].detach()));
+  for (size_t i = 0; i < 2; ++i)
+    CHECK(test::bitwise_equal(toy.params[i].detach(), copy.params[i].detach()));
 }
 
 TEST_CASE("optimizers: a state that does not fit is refused and changes nothing") {
@@ -180,8 +189,10 @@ TEST_CASE("optimizers: a state that does not fit is refused and changes nothing"
     bool found = false;
     for (const auto& [key, value] : good) {
       found |= key == name;
-      if (key != name) changed.emplace_back(key, value);
-      else if (tensor) changed.emplace_back(key, *tensor);
+      if (key != name)
+        changed.emplace_back(key, value);
+      else if (tensor)
+        changed.emplace_back(key, *tensor);
     }
     if (!found) changed.emplace_back(name, *tensor);
     return changed;
@@ -205,7 +216,8 @@ TEST_CASE("optimizers: a state that does not fit is refused and changes nothing"
 }
 
 TEST_CASE("optimizers: groups have options of their own") {
-  Tensor a = test::from_values({1, 1}, {.requires_grad = true}), b = test::from_values({1, 1}, {.requires_grad = true});
+  Tensor a = test::from_values({1, 1}, {.requires_grad = true}),
+         b = test::from_values({1, 1}, {.requires_grad = true});
   optim::SGD sgd({{{a}, {.lr = 0.5}}, {{b}, {.lr = 0.25}}});
   a.set_grad(test::from_values({1, 2}));
   b.set_grad(test::from_values({1, 2}));
@@ -218,7 +230,8 @@ TEST_CASE("optimizers: groups have options of their own") {
 }
 
 TEST_CASE("optimizers: parameters without a gradient stay, others bump their version") {
-  Tensor a = test::from_values({1}, {.requires_grad = true}), b = test::from_values({1}, {.requires_grad = true});
+  Tensor a = test::from_values({1}, {.requires_grad = true}),
+         b = test::from_values({1}, {.requires_grad = true});
   optim::Adam adam({a, b});
   a.set_grad(test::from_values({1}));
   uint32_t before_a = a.version(), before_b = b.version();
@@ -262,7 +275,8 @@ TEST_CASE("optimizers: bad parameters and options are refused") {
   CHECK_THROWS_AS(optim::SGD({tensor({1, 2})}), TypeError);
   CHECK_THROWS_AS(optim::SGD({a}, {.lr = -1}), ValueError);
   CHECK_THROWS_AS(optim::SGD({a}, {.nesterov = true}), ValueError);
-  CHECK_THROWS_AS(optim::SGD({a}, {.momentum = 0.9, .dampening = 0.1, .nesterov = true}), ValueError);
+  CHECK_THROWS_AS(optim::SGD({a}, {.momentum = 0.9, .dampening = 0.1, .nesterov = true}),
+                  ValueError);
   CHECK_THROWS_AS(optim::Adam({a}, {.betas = {0.9, 1.0}}), ValueError);
   CHECK_THROWS_AS(optim::Adam({a}, {.eps = -1}), ValueError);
   CHECK_THROWS_AS(optim::AdamW({a}, {.weight_decay = -1}), ValueError);
@@ -270,7 +284,8 @@ TEST_CASE("optimizers: bad parameters and options are refused") {
   CHECK_THROWS_AS(sgd.add_param_group({{a}, {}}), ValueError);
 }
 
-TEMPLATE_TEST_CASE("optimizers: a steady step asks the system for no memory", "", optim::SGD, optim::Adam, optim::AdamW) {
+TEMPLATE_TEST_CASE("optimizers: a steady step asks the system for no memory", "", optim::SGD,
+                   optim::Adam, optim::AdamW) {
   Toy toy(kFloat32, test::host_device(), {3, 5000});
   TestType optimizer(toy.params, options_for<TestType>());
   toy.run(optimizer, 2);

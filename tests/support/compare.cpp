@@ -152,8 +152,7 @@ Tensor from_values(const std::vector<double>& values, const Dims& sizes, TensorO
   Tensor host = empty(sizes, kFloat64, Device());
   if (!values.empty()) std::memcpy(host.data_ptr(), values.data(), values.size() * sizeof(double));
   NoGrad guard;
-  Tensor result =
-      host.to(options.device.value_or(Device()), options.dtype.value_or(kFloat64));
+  Tensor result = host.to(options.device.value_or(Device()), options.dtype.value_or(kFloat64));
   if (options.requires_grad) result.requires_grad_();
   return result;
 }

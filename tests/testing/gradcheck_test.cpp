@@ -2,15 +2,15 @@
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <support/compare.hpp>
 #include <farro/autograd/ops/pointwise.hpp>
 #include <farro/autograd/record.hpp>
 #include <farro/testing/gradcheck.hpp>
-#include <support/compare.hpp>
 
 using namespace farro;
+using Catch::Matchers::ContainsSubstring;
 using farro::testing::PassesGradcheck;
 using farro::testing::PassesGradgradcheck;
-using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
@@ -18,9 +18,9 @@ Tensor variable() { return test::random({3}, {.requires_grad = true}, 1, 0.3, 1.
 
 /// x², whose gradient lacks the factor 2.
 Tensor wrong_square(const Tensor& x) {
-  return autograd::record("SquareBackward", (x * x).detach(), {x}, {x}, [](const autograd::BackwardContext& c) {
-    return autograd::Grads{c.grad() * c.saved(0)};
-  });
+  return autograd::record(
+      "SquareBackward", (x * x).detach(), {x}, {x},
+      [](const autograd::BackwardContext& c) { return autograd::Grads{c.grad() * c.saved(0)}; });
 }
 
 }  // namespace
@@ -40,9 +40,12 @@ TEST_CASE("a matcher that fails shows the Jacobians and the wrong entry", "[A27]
   auto matcher = PassesGradcheck({variable()});
   CHECK_THAT(matcher.describe(), ContainsSubstring("passes gradcheck"));
   CHECK_FALSE(matcher.match([](const Tensor& x) { return wrong_square(x); }));
-  CHECK_THAT(matcher.describe(), ContainsSubstring("numerical:") && ContainsSubstring("analytical:") && ContainsSubstring("row"));
+  CHECK_THAT(matcher.describe(), ContainsSubstring("numerical:") &&
+                                     ContainsSubstring("analytical:") && ContainsSubstring("row"));
 }
 
 TEST_CASE("what is no gradient error passes through a matcher", "[A27]") {
-  CHECK_THROWS_AS(PassesGradcheck({variable().detach()}).match([](const Tensor& x) { return x * x; }), ValueError);
+  CHECK_THROWS_AS(
+      PassesGradcheck({variable().detach()}).match([](const Tensor& x) { return x * x; }),
+      ValueError);
 }

@@ -11,8 +11,12 @@ struct Erf : Pointwise<1> {
   static constexpr bool integers_to_float = true;
   static constexpr Uses uses = {kInput0};
   static constexpr double cost = 6;
-  template <class T> FARRO_FORMULA T forward(T x) const { return math::erf(x); }
-  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
+  template <class T>
+  FARRO_FORMULA T forward(T x) const {
+    return math::erf(x);
+  }
+  template <int I, class T>
+  FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy * (T(1.12837916709551257390) * math::exp(-x * x));
   }
 };
@@ -22,8 +26,12 @@ struct Erfc : Pointwise<1> {
   static constexpr bool integers_to_float = true;
   static constexpr Uses uses = {kInput0};
   static constexpr double cost = 8;
-  template <class T> FARRO_FORMULA T forward(T x) const { return math::erfc(x); }
-  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
+  template <class T>
+  FARRO_FORMULA T forward(T x) const {
+    return math::erfc(x);
+  }
+  template <int I, class T>
+  FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy * (T(-1.12837916709551257390) * math::exp(-x * x));
   }
 };
@@ -34,8 +42,12 @@ struct Erfinv : Pointwise<1> {
   static constexpr Uses uses = {kOutput};
   static constexpr Domain domain = {-0.9, 0.9};
   static constexpr double cost = 30;
-  template <class T> FARRO_FORMULA T forward(T x) const { return math::erfinv(x); }
-  template <int I, class T> FARRO_FORMULA T backward(T dy, T, T y) const {
+  template <class T>
+  FARRO_FORMULA T forward(T x) const {
+    return math::erfinv(x);
+  }
+  template <int I, class T>
+  FARRO_FORMULA T backward(T dy, T, T y) const {
     return dy * (T(0.88622692545275801365) * math::exp(y * y));
   }
 };
@@ -47,8 +59,12 @@ struct Lgamma : Pointwise<1> {
   static constexpr Uses uses = {kInput0};
   static constexpr Domain domain = {0.3, 4};
   static constexpr double cost = 30;
-  template <class T> FARRO_FORMULA T forward(T x) const { return math::lgamma(x); }
-  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
+  template <class T>
+  FARRO_FORMULA T forward(T x) const {
+    return math::lgamma(x);
+  }
+  template <int I, class T>
+  FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy * math::polygamma(0, x);
   }
 };
@@ -61,8 +77,12 @@ struct Polygamma : Pointwise<1> {
   static constexpr Domain domain = {0.3, 4};
   static constexpr double cost = 30;
   int order = 0;
-  template <class T> FARRO_FORMULA T forward(T x) const { return math::polygamma(order, x); }
-  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
+  template <class T>
+  FARRO_FORMULA T forward(T x) const {
+    return math::polygamma(order, x);
+  }
+  template <int I, class T>
+  FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy * math::polygamma(order + 1, x);
   }
 };

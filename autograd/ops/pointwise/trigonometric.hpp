@@ -11,8 +11,12 @@ struct Sin : Pointwise<1> {
   static constexpr bool integers_to_float = true;
   static constexpr Uses uses = {kInput0};
   static constexpr double cost = 5;
-  template <class T> FARRO_FORMULA T forward(T x) const { return math::sin(x); }
-  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
+  template <class T>
+  FARRO_FORMULA T forward(T x) const {
+    return math::sin(x);
+  }
+  template <int I, class T>
+  FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy * math::cos(x);
   }
 };
@@ -22,8 +26,12 @@ struct Cos : Pointwise<1> {
   static constexpr bool integers_to_float = true;
   static constexpr Uses uses = {kInput0};
   static constexpr double cost = 5;
-  template <class T> FARRO_FORMULA T forward(T x) const { return math::cos(x); }
-  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
+  template <class T>
+  FARRO_FORMULA T forward(T x) const {
+    return math::cos(x);
+  }
+  template <int I, class T>
+  FARRO_FORMULA T backward(T dy, T x, T) const {
     return -dy * math::sin(x);
   }
 };
@@ -34,8 +42,12 @@ struct Tan : Pointwise<1> {
   static constexpr Uses uses = {kOutput};
   static constexpr Domain domain = {-1.2, 1.2};
   static constexpr double cost = 6;
-  template <class T> FARRO_FORMULA T forward(T x) const { return math::tan(x); }
-  template <int I, class T> FARRO_FORMULA T backward(T dy, T, T y) const {
+  template <class T>
+  FARRO_FORMULA T forward(T x) const {
+    return math::tan(x);
+  }
+  template <int I, class T>
+  FARRO_FORMULA T backward(T dy, T, T y) const {
     return dy * (T(1) + y * y);
   }
 };
@@ -46,8 +58,12 @@ struct Asin : Pointwise<1> {
   static constexpr Uses uses = {kInput0};
   static constexpr Domain domain = {-0.8, 0.8};
   static constexpr double cost = 5;
-  template <class T> FARRO_FORMULA T forward(T x) const { return math::asin(x); }
-  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
+  template <class T>
+  FARRO_FORMULA T forward(T x) const {
+    return math::asin(x);
+  }
+  template <int I, class T>
+  FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy * math::rsqrt(T(1) - x * x);
   }
 };
@@ -58,8 +74,12 @@ struct Acos : Pointwise<1> {
   static constexpr Uses uses = {kInput0};
   static constexpr Domain domain = {-0.8, 0.8};
   static constexpr double cost = 5;
-  template <class T> FARRO_FORMULA T forward(T x) const { return math::acos(x); }
-  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
+  template <class T>
+  FARRO_FORMULA T forward(T x) const {
+    return math::acos(x);
+  }
+  template <int I, class T>
+  FARRO_FORMULA T backward(T dy, T x, T) const {
     return -dy * math::rsqrt(T(1) - x * x);
   }
 };
@@ -69,8 +89,12 @@ struct Atan : Pointwise<1> {
   static constexpr bool integers_to_float = true;
   static constexpr Uses uses = {kInput0};
   static constexpr double cost = 5;
-  template <class T> FARRO_FORMULA T forward(T x) const { return math::atan(x); }
-  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
+  template <class T>
+  FARRO_FORMULA T forward(T x) const {
+    return math::atan(x);
+  }
+  template <int I, class T>
+  FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy / (T(1) + x * x);
   }
 };
@@ -80,8 +104,12 @@ struct Sinh : Pointwise<1> {
   static constexpr bool integers_to_float = true;
   static constexpr Uses uses = {kInput0};
   static constexpr double cost = 6;
-  template <class T> FARRO_FORMULA T forward(T x) const { return math::sinh(x); }
-  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
+  template <class T>
+  FARRO_FORMULA T forward(T x) const {
+    return math::sinh(x);
+  }
+  template <int I, class T>
+  FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy * math::cosh(x);
   }
 };
@@ -91,8 +119,12 @@ struct Cosh : Pointwise<1> {
   static constexpr bool integers_to_float = true;
   static constexpr Uses uses = {kInput0};
   static constexpr double cost = 6;
-  template <class T> FARRO_FORMULA T forward(T x) const { return math::cosh(x); }
-  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
+  template <class T>
+  FARRO_FORMULA T forward(T x) const {
+    return math::cosh(x);
+  }
+  template <int I, class T>
+  FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy * math::sinh(x);
   }
 };
@@ -102,8 +134,12 @@ struct Tanh : Pointwise<1> {
   static constexpr bool integers_to_float = true;
   static constexpr Uses uses = {kOutput};
   static constexpr double cost = 5;
-  template <class T> FARRO_FORMULA T forward(T x) const { return math::tanh(x); }
-  template <int I, class T> FARRO_FORMULA T backward(T dy, T, T y) const {
+  template <class T>
+  FARRO_FORMULA T forward(T x) const {
+    return math::tanh(x);
+  }
+  template <int I, class T>
+  FARRO_FORMULA T backward(T dy, T, T y) const {
     return dy * (T(1) - y * y);
   }
 };
@@ -113,8 +149,12 @@ struct Asinh : Pointwise<1> {
   static constexpr bool integers_to_float = true;
   static constexpr Uses uses = {kInput0};
   static constexpr double cost = 7;
-  template <class T> FARRO_FORMULA T forward(T x) const { return math::asinh(x); }
-  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
+  template <class T>
+  FARRO_FORMULA T forward(T x) const {
+    return math::asinh(x);
+  }
+  template <int I, class T>
+  FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy * math::rsqrt(x * x + T(1));
   }
 };
@@ -125,8 +165,12 @@ struct Acosh : Pointwise<1> {
   static constexpr Uses uses = {kInput0};
   static constexpr Domain domain = {1.2, 4};
   static constexpr double cost = 7;
-  template <class T> FARRO_FORMULA T forward(T x) const { return math::acosh(x); }
-  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
+  template <class T>
+  FARRO_FORMULA T forward(T x) const {
+    return math::acosh(x);
+  }
+  template <int I, class T>
+  FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy * math::rsqrt(x * x - T(1));
   }
 };
@@ -137,8 +181,12 @@ struct Atanh : Pointwise<1> {
   static constexpr Uses uses = {kInput0};
   static constexpr Domain domain = {-0.8, 0.8};
   static constexpr double cost = 7;
-  template <class T> FARRO_FORMULA T forward(T x) const { return math::atanh(x); }
-  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
+  template <class T>
+  FARRO_FORMULA T forward(T x) const {
+    return math::atanh(x);
+  }
+  template <int I, class T>
+  FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy / (T(1) - x * x);
   }
 };
@@ -151,10 +199,16 @@ struct Atan2 : Pointwise<2> {
   static constexpr Domain domain = {0.3, 3};
   static constexpr Domain domain1 = {-3, 3};
   static constexpr double cost = 20;
-  template <class T> FARRO_FORMULA T forward(T x, T z) const { return math::atan2(x, z); }
-  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T z, T) const {
-    if constexpr (I == 0) return select((x == T(0)) & (z == T(0)), T(0), dy * z / (x * x + z * z));
-    else return select((x == T(0)) & (z == T(0)), T(0), -dy * x / (x * x + z * z));
+  template <class T>
+  FARRO_FORMULA T forward(T x, T z) const {
+    return math::atan2(x, z);
+  }
+  template <int I, class T>
+  FARRO_FORMULA T backward(T dy, T x, T z, T) const {
+    if constexpr (I == 0)
+      return select((x == T(0)) & (z == T(0)), T(0), dy * z / (x * x + z * z));
+    else
+      return select((x == T(0)) & (z == T(0)), T(0), -dy * x / (x * x + z * z));
   }
 };
 
@@ -166,10 +220,16 @@ struct Hypot : Pointwise<2> {
   static constexpr Domain domain = {0.3, 3};
   static constexpr Domain domain1 = {0.3, 3};
   static constexpr double cost = 4;
-  template <class T> FARRO_FORMULA T forward(T x, T z) const { return math::hypot(x, z); }
-  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T z, T y) const {
-    if constexpr (I == 0) return dy * (x / y);
-    else return dy * (z / y);
+  template <class T>
+  FARRO_FORMULA T forward(T x, T z) const {
+    return math::hypot(x, z);
+  }
+  template <int I, class T>
+  FARRO_FORMULA T backward(T dy, T x, T z, T y) const {
+    if constexpr (I == 0)
+      return dy * (x / y);
+    else
+      return dy * (z / y);
   }
 };
 
@@ -180,8 +240,12 @@ struct Sinc : Pointwise<1> {
   static constexpr Uses uses = {kInput0};
   static constexpr Domain domain = {0.3, 3};
   static constexpr double cost = 7;
-  template <class T> FARRO_FORMULA T forward(T x) const { return math::sinc(x); }
-  template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T) const {
+  template <class T>
+  FARRO_FORMULA T forward(T x) const {
+    return math::sinc(x);
+  }
+  template <int I, class T>
+  FARRO_FORMULA T backward(T dy, T x, T) const {
     return dy * math::sinc_derivative(x);
   }
 };
@@ -202,7 +266,9 @@ inline Tensor acosh(const Tensor& x) { return pointwise(ops::Acosh{}, x); }
 inline Tensor atanh(const Tensor& x) { return pointwise(ops::Atanh{}, x); }
 /// The angle of the point (x, y), in (-pi, pi].
 inline Tensor atan2(const Tensor& y, const Tensor& x) { return pointwise(ops::Atan2{}, y, x); }
-inline Tensor hypot(const Tensor& x, const Tensor& other) { return pointwise(ops::Hypot{}, x, other); }
+inline Tensor hypot(const Tensor& x, const Tensor& other) {
+  return pointwise(ops::Hypot{}, x, other);
+}
 /// sin(pi x) / (pi x)
 inline Tensor sinc(const Tensor& x) { return pointwise(ops::Sinc{}, x); }
 
