@@ -268,15 +268,37 @@ std::array<PointwiseOperand, N> first(const PointwiseOperand* from) {
   return result;
 }
 
+/// A lambda's call operator can't run on a device: CUDA's compiler takes named functors only.
+template <class F>
+constexpr bool is_lambda() {
+  std::string_view name = __PRETTY_FUNCTION__;
+  for (std::string_view mark : {"<lambda", "(lambda", "{lambda", "=lambda ", "= lambda "}) {
+    if (name.find(mark) != name.npos) return true;
+  }
+  return false;
+}
+
+/// for_each; of a lambda's elements on the host only, as CUDA's compiler can't even name such a
+/// kernel.
+template <class F, class Element>
+void for_each_element(Device device, const char* label, int64_t n, const Element& element) {
+  if constexpr (is_lambda<F>()) {
+    parallel_blocks(device, label, {n, 512, 8}, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) element(i);
+    });
+  } else {
+    for_each(device, label, n, element, 8);
+  }
+}
+
 template <class F, int Arity, int Outputs>
 void forward_portable(const void* functor, Device device, DType compute, int64_t n,
                       const MapOperands& operands) {
   const F& f = *static_cast<const F*>(functor);
   auto run = [&]<class T>() {
-    for_each(device, "farro::map", n,
-             ForwardElement<F, Arity, Outputs, T>{f, first<Arity>(operands.in.data()),
-                                                  first<Outputs>(operands.out.data())},
-             8);
+    for_each_element<F>(device, "farro::map", n,
+                        ForwardElement<F, Arity, Outputs, T>{f, first<Arity>(operands.in.data()),
+                                                             first<Outputs>(operands.out.data())});
   };
   compute == kFloat32 ? run.template operator()<float>() : run.template operator()<double>();
 }
@@ -287,11 +309,10 @@ void backward_portable(const void* functor, const MapDirections& along, Device d
   const F& f = *static_cast<const F*>(functor);
   with_directions<Arity>(along.count, [&]<int N>(std::integral_constant<int, N>) {
     auto run = [&]<class T>() {
-      for_each(
+      for_each_element<F>(
           device, "farro::map_backward", n,
           BackwardElement<F, Arity, Outputs, T, N>{
-              f, along, first<Arity + Outputs>(operands.in.data()), first<N>(operands.out.data())},
-          8);
+              f, along, first<Arity + Outputs>(operands.in.data()), first<N>(operands.out.data())});
     };
     compute == kFloat32 ? run.template operator()<float>() : run.template operator()<double>();
   });
@@ -302,14 +323,6 @@ void recorded(const void* functor, const Tensor* x, Tensor* y) {
   auto result = call(*static_cast<const F*>(functor), x,
                      std::make_index_sequence<static_cast<size_t>(Arity)>());
   for (size_t m = 0; m < result.size(); ++m) y[m] = result[m];
-}
-
-/// A lambda's call operator can't run on a device: CUDA's compiler takes named functors only.
-template <class F>
-constexpr bool is_lambda() {
-  std::string_view name = __PRETTY_FUNCTION__;
-  return name.find("<lambda") != name.npos || name.find("(lambda") != name.npos ||
-         name.find("{lambda") != name.npos;
 }
 
 template <class F, int Arity, int Outputs>

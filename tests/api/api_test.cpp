@@ -39,7 +39,7 @@ const TensorOptions kVariable{.dtype = kFloat64, .requires_grad = true};
 
 struct Gaussian {
   template <class T>
-  KOKKOS_FUNCTION T operator()(T x, T mean, T sigma) const {
+  FARRO_FORMULA T operator()(T x, T mean, T sigma) const {
     T z = (x - mean) / sigma;
     return math::exp(T(-0.5) * z * z);
   }

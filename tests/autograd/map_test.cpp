@@ -28,7 +28,7 @@ namespace {
 
 struct Gaussian {
   template <class T>
-  FARRO_FUNCTION T operator()(T x, T mean, T sigma) const {
+  FARRO_FORMULA T operator()(T x, T mean, T sigma) const {
     T z = (x - mean) / sigma;
     return math::exp(T(-0.5) * z * z);
   }
@@ -36,7 +36,7 @@ struct Gaussian {
 
 struct Gate {
   template <class T>
-  FARRO_FUNCTION T operator()(T x, T w, T b) const {
+  FARRO_FORMULA T operator()(T x, T w, T b) const {
     return math::tanh(x * w + b) * math::sigmoid(x) + x;
   }
 };
@@ -45,7 +45,7 @@ struct Gate {
 struct Mix {
   double scale = 0.5;
   template <class T>
-  FARRO_FUNCTION T operator()(T a, T b, T c, T d, T e, T f, T g, T h) const {
+  FARRO_FORMULA T operator()(T a, T b, T c, T d, T e, T f, T g, T h) const {
     return a * b + math::sin(c * d) * T(scale) + e / (f * f + T(1)) -
            select(g > h, g * g, h * h * h);
   }
@@ -53,7 +53,7 @@ struct Mix {
 
 struct Polar {
   template <class T>
-  FARRO_FUNCTION std::array<T, 2> operator()(T r, T angle) const {
+  FARRO_FORMULA std::array<T, 2> operator()(T r, T angle) const {
     return {r * math::cos(angle), r * math::sin(angle)};
   }
 };
