@@ -281,13 +281,14 @@ constexpr bool is_lambda() {
 /// for_each; of a lambda's elements on the host only, as CUDA's compiler can't even name such a
 /// kernel.
 template <class F, class Element>
-void for_each_element(Device device, const char* label, int64_t n, const Element& element) {
+void for_each_element(Device device, const char* label, int64_t n, const Element& element,
+                      double cost = 8) {
   if constexpr (is_lambda<F>()) {
-    parallel_blocks(device, label, {n, 512, 8}, [&](int64_t begin, int64_t end) {
+    parallel_blocks(device, label, {n, 512, cost}, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) element(i);
     });
   } else {
-    for_each(device, label, n, element, 8);
+    for_each(device, label, n, element, cost);
   }
 }
 

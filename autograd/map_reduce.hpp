@@ -70,9 +70,9 @@ void reduce_portable(const void* functor, Device device, DType compute, const Ma
   const F& f = *static_cast<const F*>(functor);
   int64_t longest = (to.length + to.blocks - 1) / to.blocks;
   auto run = [&]<class T>() {
-    for_each(device, "farro::map_reduce", to.outputs * to.blocks,
-             ReduceBlock<F, Arity, T>{f, first<Arity>(operands.in.data()), to, longest},
-             static_cast<double>(longest) * 8);
+    for_each_element<F>(device, "farro::map_reduce", to.outputs * to.blocks,
+                        ReduceBlock<F, Arity, T>{f, first<Arity>(operands.in.data()), to, longest},
+                        static_cast<double>(longest) * 8);
   };
   compute == kFloat32 ? run.template operator()<float>() : run.template operator()<double>();
 }

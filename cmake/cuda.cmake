@@ -62,5 +62,5 @@ function(farro_choose_languages target)
   # C++20 as a flag: older CMakes do not know that this nvcc takes it. fmt takes half of its constexpr
   # away from nvcc, and its checks of format strings need all. 1675: pragmas for the host's compiler.
   target_compile_options(${target} PRIVATE
-    "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;--expt-relaxed-constexpr;-diag-suppress=1675;-DFMT_USE_CONSTEXPR=1>")
+    "$<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;--expt-relaxed-constexpr;-diag-suppress=1675,1835;-DFMT_USE_CONSTEXPR=1>")
 endfunction()
