@@ -247,27 +247,24 @@ Json hook_removes_itself_and_adds(Device device) {
 }  // namespace
 
 std::vector<Program> module_programs() {
-#define PROGRAM(name) \
-  { #name, name }
-  return {PROGRAM(all_hooks_order),
-          PROGRAM(prepend),
-          PROGRAM(hooks_replace_values),
-          PROGRAM(forward_pre_returns_non_tuple),
-          PROGRAM(full_backward_input_without_grad),
-          PROGRAM(full_backward_before_param_grads),
-          PROGRAM(tuple_in_out),
-          PROGRAM(tuple_in_out_both),
-          PROGRAM(inplace_after_full_backward_hook),
-          PROGRAM(inplace_on_input_inside_forward),
-          PROGRAM(mixing_full_and_plain_backward_hooks),
-          PROGRAM(backward_hook_wrong_count),
-          PROGRAM(always_call),
-          PROGRAM(always_call_hook_raises_too),
-          PROGRAM(with_kwargs),
-          PROGRAM(with_kwargs_bad_return),
-          PROGRAM(remove_handle),
-          PROGRAM(hook_removes_itself_and_adds)};
-#undef PROGRAM
+  return {FARRO_PROGRAM(all_hooks_order),
+          FARRO_PROGRAM(prepend),
+          FARRO_PROGRAM(hooks_replace_values),
+          FARRO_PROGRAM(forward_pre_returns_non_tuple),
+          FARRO_PROGRAM(full_backward_input_without_grad),
+          FARRO_PROGRAM(full_backward_before_param_grads),
+          FARRO_PROGRAM(tuple_in_out),
+          FARRO_PROGRAM(tuple_in_out_both),
+          FARRO_PROGRAM(inplace_after_full_backward_hook),
+          FARRO_PROGRAM(inplace_on_input_inside_forward),
+          FARRO_PROGRAM(mixing_full_and_plain_backward_hooks),
+          FARRO_PROGRAM(backward_hook_wrong_count),
+          FARRO_PROGRAM(always_call),
+          FARRO_PROGRAM(always_call_hook_raises_too),
+          FARRO_PROGRAM(with_kwargs),
+          FARRO_PROGRAM(with_kwargs_bad_return),
+          FARRO_PROGRAM(remove_handle),
+          FARRO_PROGRAM(hook_removes_itself_and_adds)};
 }
 
 }  // namespace farro::test

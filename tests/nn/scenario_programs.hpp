@@ -12,6 +12,8 @@ namespace farro::test {
 
 /// A program's name in the file, and what gives its events.
 using Program = std::pair<std::string, Json (*)(Device)>;
+#define FARRO_PROGRAM(name) \
+  Program { #name, name }
 /// Those about modules, their hooks and calls.
 std::vector<Program> module_programs();
 /// Those about hooks of tensors and nodes, gradients and states.

@@ -210,21 +210,18 @@ Json hook_raises_in_backward(Device device) {
 }  // namespace
 
 std::vector<Program> tape_programs() {
-#define PROGRAM(name) \
-  { #name, name }
-  return {PROGRAM(tensor_hooks_order),
-          PROGRAM(node_hooks),
-          PROGRAM(shared_module_called_twice),
-          PROGRAM(autograd_grad_inputs_only),
-          PROGRAM(autograd_grad_params_only),
-          PROGRAM(create_graph_through_full_backward_hook),
-          PROGRAM(no_grad_forward),
-          PROGRAM(registration_hooks),
-          PROGRAM(state_dict_hooks),
-          PROGRAM(global_always_call_and_module_order),
-          PROGRAM(hook_on_sequential_children_removed_mid_backward),
-          PROGRAM(hook_raises_in_backward)};
-#undef PROGRAM
+  return {FARRO_PROGRAM(tensor_hooks_order),
+          FARRO_PROGRAM(node_hooks),
+          FARRO_PROGRAM(shared_module_called_twice),
+          FARRO_PROGRAM(autograd_grad_inputs_only),
+          FARRO_PROGRAM(autograd_grad_params_only),
+          FARRO_PROGRAM(create_graph_through_full_backward_hook),
+          FARRO_PROGRAM(no_grad_forward),
+          FARRO_PROGRAM(registration_hooks),
+          FARRO_PROGRAM(state_dict_hooks),
+          FARRO_PROGRAM(global_always_call_and_module_order),
+          FARRO_PROGRAM(hook_on_sequential_children_removed_mid_backward),
+          FARRO_PROGRAM(hook_raises_in_backward)};
 }
 
 }  // namespace farro::test
