@@ -125,6 +125,22 @@ TEST_CASE("autograd.md: checkpointing") {
   CHECK(a.to_vector() == b.to_vector());
 }
 
+TEST_CASE("autograd.md: a meter of the tape") {
+  Tensor x = rand({64, 32}, {.requires_grad = true}), w = rand({32, 32}, {.requires_grad = true});
+  auto layer = [&](const Tensor& in) { return tanh(sin(matmul(in, w))); };
+  auto peak = [&](bool lean) {
+    TapeMeter meter;
+    Tensor h = x;
+    for (int i = 0; i < 10; ++i) h = lean ? checkpoint(layer, h) : layer(h);
+    h.sum().backward();
+    return meter.stats().peak_saved_bytes;
+  };
+  int64_t all = peak(false), less = peak(true);  // 176128 and 102400 bytes
+
+  CHECK(all == 176128);
+  CHECK(less == 102400);
+}
+
 TEST_CASE("autograd.md: saved tensors") {
   int64_t bytes = 0;
   Tensor x = rand({1000}, {.requires_grad = true}), loss;
