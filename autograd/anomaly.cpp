@@ -35,7 +35,9 @@ std::string place_of(const Node& node) {
     const void* address = nullptr;
     std::memcpy(&address, place.data() + i, sizeof address);
     boost::stacktrace::frame frame(address);
-    text += fmt::format("\n  {} at {}:{}", frame.name(), frame.source_file(), frame.source_line());
+    text += "\n  " + frame.name();
+    std::string file = frame.source_file();  // asks a program, as each of these does
+    if (!file.empty()) text += fmt::format(" at {}:{}", file, frame.source_line());
   }
   return text;
 }
