@@ -42,9 +42,9 @@ concept PlainMdspan = requires(const M& m, typename M::rank_type d) {
 &&std::same_as<typename M::reference, typename M::element_type&>;
 
 /// A tensor over an mdspan's elements: what either writes the other sees. The memory must be that
-/// of `device`, and outlive the tensor, unless the mdspan owns it (those of Kokkos' managed views
-/// do). A tensor over constant elements must not be written to. ShapeError for a layout without
-/// strides.
+/// of `device`, and outlive the tensor, unless the mdspan owns it (those of managed views
+/// do, from Kokkos 4.6 on). A tensor over constant elements must not be written to. ShapeError for
+/// a layout without strides.
 template <PlainMdspan M>
 Tensor from_mdspan(const M& span, Device device = Device()) {
   using Scalar = std::remove_const_t<typename M::element_type>;
