@@ -22,10 +22,12 @@ inline int report_error(const std::string& program, std::string text) {
 }
 
 inline void add_backend_options(CLI::App& app, std::string& backend, int& threads) {
-  app.add_option("--backend", backend, "serial, openmp or cuda; cpu is the best one on the host");
+  app.add_option("--backend", backend, "serial, openmp or cuda; cpu is the best one on the host")
+      ->capture_default_str();
   app.add_option("--threads", threads,
                  "threads of the OpenMP backend; 0 leaves the choice to OMP_NUM_THREADS")
-      ->check(CLI::Range(0, 4096));
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
 }
 
 /// Reads the command line and runs `body`, which returns the exit status. 0 after --help, 2 after

@@ -8,6 +8,8 @@
 
 #include <farro/autograd/ops/factory.hpp>
 #include <farro/backends/runtime.hpp>
+#include <farro/examples/support/folder.hpp>
+#include <farro/examples/support/program.hpp>
 #include <farro/examples/train_fashion_mnist/plots.hpp>
 #include <farro/examples/train_fashion_mnist/report.hpp>
 #include <farro/io/progress.hpp>
@@ -71,18 +73,13 @@ bool train(Trainer& trainer, const std::filesystem::path& folder, std::FILE* out
   return true;
 }
 
-void run(const Options& options, int& status) {
+/// The exit status.
+int run(const Options& options) {
   // With --json the result alone goes to the output.
   std::FILE* out = options.json ? stderr : stdout;
   Trainer trainer(options);
-  std::filesystem::path folder = options.output, curve = folder / kCurveName,
+  std::filesystem::path folder = made_folder(options.output), curve = folder / kCurveName,
                         pictures = folder / kMisclassifiedName;
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    fail<FileError>("output", "{}: making the folder failed: {}; choose another one with --output",
-                    folder.string(), error.message());
-  }
   trainer.check_room(checkpoint_path(folder));
   const io::ImageDataset& test = trainer.test_data();
   Tensor example = zeros({1, 1, test.images.size(1), test.images.size(2)},
@@ -96,10 +93,9 @@ void run(const Options& options, int& status) {
 
   stop_on_signals();
   if (!train(trainer, folder, out)) {
-    status = 128 + stop_signal;
     fmt::print(stderr, "stopped; continue with --resume {}\n", checkpoint_path(folder).string());
     if (options.json) fmt::print("{}\n", to_json(trainer, {}, folder, true));
-    return;
+    return 128 + stop_signal;
   }
   Evaluation evaluation = trainer.evaluate();
   write_learning_curve(curve, trainer.history(), trainer.steps_per_epoch());
@@ -108,28 +104,20 @@ void run(const Options& options, int& status) {
              100 * evaluation.accuracy(), curve.string(), pictures.string(),
              checkpoint_path(folder).string());
   if (options.json) fmt::print("{}\n", to_json(trainer, evaluation, folder, false));
-}
-
-/// An error as one line.
-int report(std::string text) {
-  for (char& c : text) {
-    if (c == '\n') c = ' ';
-  }
-  fmt::print(stderr, "train_fashion_mnist: error: {}\n", text);
-  return 2;
+  return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  int status = 0;
-  try {
-    std::optional<Options> options = parse(argc, argv, status);
-    if (!options) return status;
-    Runtime runtime(Runtime::Options{.threads = options->threads});
-    run(*options, status);
-  } catch (const std::exception& error) {
-    return report(error.what());
-  }
-  return status;
+  CLI::App app(
+      "Trains a convolutional network on Fashion-MNIST and reports how well it does.\n"
+      "Ctrl-C saves a checkpoint before it stops; --resume continues from one.",
+      "train_fashion_mnist");
+  Options options;
+  add_options(app, options);
+  return run_program(app, argc, argv, [&] {
+    Runtime runtime(Runtime::Options{.threads = options.threads});
+    return run(options);
+  });
 }

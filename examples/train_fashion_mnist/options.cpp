@@ -1,31 +1,18 @@
-#include <fmt/core.h>
-
-#include <CLI/CLI.hpp>
-
+#include <farro/examples/support/program.hpp>
 #include <farro/examples/train_fashion_mnist/options.hpp>
 #include <farro/io/fashion_mnist.hpp>
 
 namespace example {
 
-std::optional<Options> parse(int argc, char** argv, int& status) {
-  Options o;
+void add_options(CLI::App& app, Options& o) {
   o.data = farro::io::FashionMnist::default_folder();
-  CLI::App app(
-      "Trains a convolutional network on Fashion-MNIST and reports how well it does.\n"
-      "Ctrl-C saves a checkpoint before it stops; --resume continues from one.",
-      "train_fashion_mnist");
-  app.add_option("--backend", o.backend, "serial, openmp or cuda; cpu is the best one on the host")
-      ->capture_default_str();
+  add_backend_options(app, o.backend, o.threads);
   app.add_option("--epochs", o.epochs, "how often to go through the images")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
   auto* batch_size = app.add_option("--batch-size", o.batch_size, "images of a step")
                          ->check(CLI::Range(int64_t{1}, int64_t{60'000}))
                          ->capture_default_str();
-  app.add_option("--threads", o.threads,
-                 "threads of the OpenMP backend; 0 leaves the choice to OMP_NUM_THREADS")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
   auto* seed =
       app.add_option("--seed", o.seed, "the same seed gives the same bits on all host backends")
           ->capture_default_str();
@@ -41,21 +28,12 @@ std::optional<Options> parse(int argc, char** argv, int& status) {
                                "trains on so many images only, and tests on as many; 0 for all")
                     ->check(CLI::Range(int64_t{0}, int64_t{60'000}))
                     ->capture_default_str();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& success) {
-    status = app.exit(success);
-    return {};
-  } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "train_fashion_mnist: error: {} (see --help)\n", error.what());
-    status = 2;
-    return {};
-  }
-  o.batch_size_given = batch_size->count() > 0;
-  o.seed_given = seed->count() > 0;
-  o.dtype_given = dtype->count() > 0;
-  o.limit_given = limit->count() > 0;
-  return o;
+  app.callback([&o, batch_size, seed, dtype, limit] {
+    o.batch_size_given = batch_size->count() > 0;
+    o.seed_given = seed->count() > 0;
+    o.dtype_given = dtype->count() > 0;
+    o.limit_given = limit->count() > 0;
+  });
 }
 
 }  // namespace example

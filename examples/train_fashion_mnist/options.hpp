@@ -1,8 +1,9 @@
 #pragma once
 
+#include <CLI/CLI.hpp>
+
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
 
 namespace example {
@@ -25,8 +26,6 @@ struct Options {
   bool batch_size_given = false, seed_given = false, dtype_given = false, limit_given = false;
 };
 
-/// Nothing where the program has done all that it was asked for, which is then its status: 0 after
-/// --help, 2 after an error, of which one line was printed.
-std::optional<Options> parse(int argc, char** argv, int& status);
+void add_options(CLI::App& app, Options& options);
 
 }  // namespace example

@@ -6,41 +6,26 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include <support/compare.hpp>
-#include <support/temporary_folder.hpp>
+#include <support/example_program.hpp>
 #include <farro/io/fashion_mnist.hpp>
 #include <farro/io/safetensors.hpp>
 
 using namespace farro;
+using namespace farro::test;
 using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-struct Result {
-  int status = -1;
-  std::string out, err;
-};
-
-std::string contents(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 std::string program() { return FARRO_TEST_OUTPUT_DIR "/../examples/train_fashion_mnist"; }
 
-/// Runs the example in the shell.
-Result run(const test::TemporaryFolder& folder, const std::string& arguments) {
-  std::string command = program() + " " + arguments + " >" + (folder / "out").string() + " 2>" +
-                        (folder / "err").string();
-  int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-          contents(folder / "out"), contents(folder / "err")};
+ProgramResult run(const TemporaryFolder& folder, const std::string& arguments) {
+  return run_example(folder, "train_fashion_mnist", arguments);
 }
 
 /// Two epochs of six steps; the last step of each is a partial one.
@@ -52,13 +37,6 @@ bool have_data() {
   std::error_code ignored;
   return std::filesystem::exists(io::FashionMnist::default_folder() / "train-images-idx3-ubyte.gz",
                                  ignored);
-}
-
-void check_error(const Result& result, const std::string& text) {
-  CHECK(result.status == 2);
-  CHECK(result.out == "");
-  CHECK_THAT(result.err, ContainsSubstring("error:") && ContainsSubstring(text));
-  CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
 }
 
 }  // namespace
@@ -75,7 +53,7 @@ TEST_CASE("train_fashion_mnist: the same bits on Serial and OpenMP with 1 and 2 
   nlohmann::json expected;
   for (const std::string& way : ways) {
     INFO(way);
-    Result result = run(folder, small(folder / "a", "--epochs 2 " + way));
+    ProgramResult result = run(folder, small(folder / "a", "--epochs 2 " + way));
     REQUIRE(result.status == 0);
     auto report = nlohmann::json::parse(result.out);
     if (expected.is_null()) expected = report;
@@ -93,18 +71,18 @@ TEST_CASE("train_fashion_mnist: the same bits on Serial and OpenMP with 1 and 2 
 TEST_CASE("train_fashion_mnist: a resumed run continues bit for bit") {
   if (!have_data()) SKIP("the data set is not installed");
   test::TemporaryFolder folder;
-  Result whole = run(folder, small(folder / "a"));
+  ProgramResult whole = run(folder, small(folder / "a"));
   REQUIRE(whole.status == 0);
-  Result half = run(folder, small(folder / "b", "--epochs 1"));
+  ProgramResult half = run(folder, small(folder / "b", "--epochs 1"));
   REQUIRE(half.status == 0);
-  Result rest = run(folder, "--epochs 2 --json --resume " +
-                                (folder / "b" / "checkpoint.safetensors").string() + " --output " +
-                                (folder / "c").string());
+  ProgramResult rest = run(folder, "--epochs 2 --json --resume " +
+                                       (folder / "b" / "checkpoint.safetensors").string() +
+                                       " --output " + (folder / "c").string());
   REQUIRE(rest.status == 0);
   auto expected = nlohmann::json::parse(whole.out), result = nlohmann::json::parse(rest.out);
   CHECK(result["losses"] == expected["losses"]);
   CHECK(result["epochs"][1]["parameters"] == expected["epochs"][1]["parameters"]);
-  check_error(
+  check_one_line_error(
       run(folder, "--seed 6 --resume " + (folder / "b" / "checkpoint.safetensors").string()),
       "leave --seed out");
 }
@@ -135,13 +113,13 @@ TEST_CASE("train_fashion_mnist: Ctrl-C saves, and the run resumes bit for bit") 
   ::waitpid(child, &status, 0);
   REQUIRE(WIFEXITED(status));
   REQUIRE(WEXITSTATUS(status) == 130);
-  auto stopped = nlohmann::json::parse(contents(folder / "report"));
+  auto stopped = nlohmann::json::parse(contents_of(folder / "report"));
   std::string epochs = " --epochs " + std::to_string(stopped["epochs"].size() + 1);
-  Result rest =
+  ProgramResult rest =
       run(folder, "--json --resume " + (folder / "b" / "checkpoint.safetensors").string() +
                       " --output " + (folder / "c").string() + epochs);
   REQUIRE(rest.status == 0);
-  Result whole = run(folder, small(folder / "a", epochs));
+  ProgramResult whole = run(folder, small(folder / "a", epochs));
   REQUIRE(whole.status == 0);
   CHECK(nlohmann::json::parse(rest.out)["losses"] == nlohmann::json::parse(whole.out)["losses"]);
 }
@@ -151,17 +129,18 @@ TEST_CASE("train_fashion_mnist: errors are one line that says what to do, with s
   std::filesystem::create_directory(folder / "empty");
   std::string data =
       "--output " + (folder / "o").string() + " --data " + (folder / "empty").string();
-  check_error(run(folder, data), "dataset-fashion-mnist");
-  check_error(run(folder, "--backend nonsense"), "nonsense");
-  check_error(run(folder, "--epochs 0"), "--help");
-  check_error(run(folder, "--nonsense"), "--help");
-  check_error(run(folder, "--dtype int8"), "--help");
-  check_error(run(folder, "--resume " + (folder / "none").string()), "none");
+  check_one_line_error(run(folder, data), "dataset-fashion-mnist");
+  check_one_line_error(run(folder, "--backend nonsense"), "nonsense");
+  check_one_line_error(run(folder, "--epochs 0"), "--help");
+  check_one_line_error(run(folder, "--nonsense"), "--help");
+  check_one_line_error(run(folder, "--dtype int8"), "--help");
+  check_one_line_error(run(folder, "--resume " + (folder / "none").string()), "none");
   std::ofstream(folder / "bad.safetensors") << "not a checkpoint";
-  check_error(run(folder, "--resume " + (folder / "bad.safetensors").string()), "bad.safetensors");
+  check_one_line_error(run(folder, "--resume " + (folder / "bad.safetensors").string()),
+                       "bad.safetensors");
   std::ofstream(folder / "empty" / "train-images-idx3-ubyte.gz") << "xx";
   std::ofstream(folder / "empty" / "train-labels-idx1-ubyte.gz") << "xx";
-  check_error(run(folder, data), "train-images");
+  check_one_line_error(run(folder, data), "train-images");
 }
 
 TEST_CASE(
@@ -170,7 +149,8 @@ TEST_CASE(
   if (!have_data()) SKIP("the data set is not installed");
   test::TemporaryFolder folder;
   std::ofstream(folder / "file") << "x";
-  check_error(run(folder, "--limit 90 --output " + (folder / "file" / "x").string()), "--output");
+  check_one_line_error(run(folder, "--limit 90 --output " + (folder / "file" / "x").string()),
+                       "--output");
   // A limit on the size of files stands for a disk that is full.
   std::filesystem::create_directory(folder / "full");
   std::ofstream(folder / "full" / "checkpoint.safetensors") << "old";
@@ -178,14 +158,15 @@ TEST_CASE(
                         (folder / "full").string() + " >" + (folder / "out").string() + " 2>" +
                         (folder / "err").string();
   int status = std::system(("sh -c \"" + command + "\"").c_str());
-  check_error({WEXITSTATUS(status), contents(folder / "out"), contents(folder / "err")},
-              "the old file was kept");
-  CHECK(contents(folder / "full" / "checkpoint.safetensors") == "old");
+  check_one_line_error(
+      {WEXITSTATUS(status), contents_of(folder / "out"), contents_of(folder / "err")},
+      "the old file was kept");
+  CHECK(contents_of(folder / "full" / "checkpoint.safetensors") == "old");
 }
 
 TEST_CASE("train_fashion_mnist: --help exits with 0") {
   test::TemporaryFolder folder;
-  Result help = run(folder, "--help");
+  ProgramResult help = run(folder, "--help");
   CHECK(help.status == 0);
   CHECK_THAT(help.out, ContainsSubstring("--resume") && ContainsSubstring("--backend"));
 }

@@ -21,9 +21,9 @@ std::string contents_of(const std::filesystem::path& path) {
 }
 
 ProgramResult run_example(const TemporaryFolder& folder, const std::string& example,
-                          const std::string& arguments) {
-  std::string command = "cd " + folder.path().string() +
-                        " && " FARRO_TEST_OUTPUT_DIR "/../examples/" + example + " " + arguments +
+                          const std::string& arguments, const std::string& before) {
+  std::string command = "cd " + folder.path().string() + " && " + before +
+                        " " FARRO_TEST_OUTPUT_DIR "/../examples/" + example + " " + arguments +
                         " >out 2>err";
   int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),

@@ -13,9 +13,9 @@ struct ProgramResult {
 
 std::string contents_of(const std::filesystem::path& path);
 
-/// Runs an example in the shell, in that folder.
+/// Runs an example in the shell, in that folder; `before` stands before its name.
 ProgramResult run_example(const TemporaryFolder& folder, const std::string& example,
-                          const std::string& arguments = "");
+                          const std::string& arguments = "", const std::string& before = "");
 
 /// CHECKs for status 2, nothing on the output and one line on the error stream that holds the text.
 void check_one_line_error(const ProgramResult& result, const std::string& text);
