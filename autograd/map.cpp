@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include <farro/autograd/engine.hpp>
-#include <farro/autograd/forward_tape.hpp>
+#include <farro/autograd/inplace.hpp>
 #include <farro/autograd/ops/copy.hpp>
 #include <farro/backends/kernels/operands.hpp>
 #include <farro/backends/kernels/reduce.hpp>
@@ -24,18 +24,10 @@ void run_forward(const MapCall& call, const Tensor* const* x, Tensor* y) {
     a.out[m] = operand(y[m].array(), call.sizes, call.compute, false);
   if (call.portable())
     return kernels.forward_portable(call.f.get(), call.device, call.compute, n, a);
-  struct Context {
-    MapKernels::Forward run;
-    const void* f;
-  } context{kernels.forward[compute_index(call.compute)], call.f.get()};
+  MapForward forward(call);
   run_operands(
       {.device = call.device, .label = "farro::map", .compute = call.compute, .n = n, .cost = 2},
-      {a.out.data(), outputs}, {a.in.data(), arity},
-      [](const void* c, void* const* out, const void* const* in, int64_t count) {
-        const auto& [run, functor] = *static_cast<const Context*>(c);
-        run(functor, out, in, count);
-      },
-      &context);
+      {a.out.data(), outputs}, {a.in.data(), arity}, MapForward::apply, &forward);
 }
 
 /// Fills a.out from a.in along some directions.
@@ -193,6 +185,12 @@ PointwisePlan plan_map(const MapKernels& kernels, const Tensor* const* inputs) {
   return plan;
 }
 
+bool records_map(const MapKernels& kernels, const Tensor* const* inputs) {
+  return grad_mode_enabled() &&
+         std::any_of(inputs, inputs + kernels.entry.kernels.arity,
+                     [](const Tensor* input) { return input->requires_grad(); });
+}
+
 void map(const MapKernels& kernels, std::shared_ptr<const void> f, const Tensor* const* inputs,
          Tensor* outputs) {
   PointwisePlan plan = plan_map(kernels, inputs);
@@ -200,16 +198,11 @@ void map(const MapKernels& kernels, std::shared_ptr<const void> f, const Tensor*
   for (int m = 0; m < kernels.outputs; ++m)
     outputs[m] = empty(plan.sizes, plan.output, plan.device);
   run_forward(call, inputs, outputs);
-  bool wants = false;
-  for (int i = 0; i < kernels.entry.kernels.arity; ++i) wants = wants || inputs[i]->requires_grad();
   IntrusivePtr<Node> node;
-  if (wants && grad_mode_enabled()) node = IntrusivePtr<Node>(new MapNode(std::move(call), inputs));
+  if (records_map(kernels, inputs)) node = IntrusivePtr<Node>(new MapNode(std::move(call), inputs));
   for (int m = 0; m < kernels.outputs; ++m) {
-    TensorImpl* y = outputs[m].impl();
-    y->wrapped_number = plan.number;
-    y->grad_fn = node;
-    y->output_nr = static_cast<uint32_t>(m);
-    if (node) ForwardTape::note(*node, y->output_nr, *y);
+    outputs[m].impl()->wrapped_number = plan.number;
+    if (node) set_history(outputs[m], node, static_cast<uint32_t>(m));
   }
 }
 

@@ -25,8 +25,22 @@ struct MapCall {
   bool portable() const { return !device.is_host() || use_reference_kernels(); }
 };
 
+/// The forward of a call in its compute type, as kernels run it: a RunFn and its context.
+struct MapForward {
+  explicit MapForward(const MapCall& call)
+      : run(call.kernels.forward[compute_index(call.compute)]), f(call.f.get()) {}
+  static void apply(const void* self, void* const* out, const void* const* in, int64_t n) {
+    const auto& [run, f] = *static_cast<const MapForward*>(self);
+    run(f, out, in, n);
+  }
+  MapKernels::Forward run;
+  const void* f;
+};
+
 /// Plans a map. Throws as map does.
 PointwisePlan plan_map(const MapKernels& kernels, const Tensor* const* inputs);
+/// True if a map of these inputs is to be recorded.
+bool records_map(const MapKernels& kernels, const Tensor* const* inputs);
 /// Fills dx for the inputs that `node` needs from the outputs' gradients, which broadcast to the
 /// call's sizes: one kernel for each kMapDuals of them.
 void fused_gradients(const MapCall& call, const Node& node, const Tensors& x, const Grads& dy,

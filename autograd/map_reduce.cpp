@@ -1,9 +1,8 @@
 #include <farro/autograd/map_reduce.hpp>
 
 #include <algorithm>
-#include <numeric>
 
-#include <farro/autograd/forward_tape.hpp>
+#include <farro/autograd/inplace.hpp>
 #include <farro/autograd/map_node.hpp>
 #include <farro/autograd/ops/copy.hpp>
 #include <farro/autograd/ops/factory.hpp>
@@ -73,16 +72,10 @@ void run_host(const ReduceCall& call, const Tensor* const* inputs, const Tensor&
   bool inside = !r.input.empty() && !r.removes(r.input.size() - 1) && y.numel() >= 4;
   Order order(r, inside);
   MapOperands a = operands_in(order, call.map, inputs);
-  struct Context {
-    MapKernels::Forward run;
-    const void* f;
-  } context{call.map.kernels.forward[compute_index(call.map.compute)], call.map.f.get()};
+  MapForward forward(call.map);
   ComputedOperand computed{{a.in.data(), static_cast<size_t>(call.map.kernels.entry.kernels.arity)},
-                           [](const void* c, void* const* out, const void* const* in, int64_t n) {
-                             const auto& [run, functor] = *static_cast<const Context*>(c);
-                             run(functor, out, in, n);
-                           },
-                           &context,
+                           MapForward::apply,
+                           &forward,
                            2};
   kernels::ComputedElements elements{computed, call.map.compute, r.count, inside};
   if (call.op == Reduce::Max) {
@@ -191,9 +184,6 @@ class MapReduceNode final : public MapNodeBase {
 Tensor map_reduce(const MapReduceKernels& kernels, std::shared_ptr<const void> f, Reduce op,
                   IntList dims, const Tensor* const* inputs) {
   PointwisePlan plan = plan_map(*kernels.map, inputs);
-  int arity = kernels.map->entry.kernels.arity;
-  bool wants = false;
-  for (int i = 0; i < arity; ++i) wants = wants || inputs[i]->requires_grad();
   Tensor y, places;
   ReduceCall call{{*kernels.map, std::move(f), plan.sizes, plan.compute, plan.device},
                   op,
@@ -212,11 +202,9 @@ Tensor map_reduce(const MapReduceKernels& kernels, std::shared_ptr<const void> f
                           : run_host(call, inputs, y, places);
     }
   }
-  if (wants && grad_mode_enabled()) {
+  if (records_map(*kernels.map, inputs)) {
     IntrusivePtr<Node> node(new MapReduceNode(std::move(call), inputs, std::move(places)));
-    y.impl()->grad_fn = node;
-    y.impl()->output_nr = 0;
-    ForwardTape::note(*node, 0, *y.impl());
+    set_history(y, node, 0);
   }
   return y;
 }
