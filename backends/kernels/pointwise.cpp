@@ -11,45 +11,7 @@ namespace {
 
 constexpr int64_t kGrain = kPointwiseGrain;
 
-/// run(out, in, n), with the result written past the caches.
-template <class Run>
-void run_streamed(char* out, const char* const* in, int inputs, int64_t n, int64_t bytes,
-                  const Run& run) {
-  alignas(64) char buffer[kernels::kStreamBuffer];
-  const int64_t length = kernels::kStreamBuffer / bytes;
-  const void* from[kMaxBackwardOperands];
-  for (int64_t i = 0; i < n; i += length) {
-    int64_t count = std::min(length, n - i);
-    for (int k = 0; k < inputs; ++k) from[k] = in[k] ? in[k] + i * bytes : nullptr;
-    run(buffer, from, count);
-    kernels::stream_copy(out + i * bytes, buffer, count * bytes);
-  }
-  kernels::stream_done();
-}
-
-/// Calls run(out, in, n) over blocks of n contiguous elements of the compute type each.
-template <class Run>
-FARRO_NOINLINE void run_contiguous(const PointwiseKernels& kernels, const ArrayView& result,
-                                   int64_t n, const void* const* in, int inputs, const Run& run) {
-  DType compute = result.dtype;
-  void* out = result.data;
-  auto bytes = static_cast<int64_t>(size_of(compute));
-  bool stream = kernels::streams(out, n * bytes) && std::find(in, in + inputs, out) == in + inputs;
-  parallel_blocks(
-      result.device, kernels.label, {n, kGrain, kernels.cost}, [&](int64_t begin, int64_t end) {
-        if (begin == 0 && !stream) return run(out, in, end);
-        const char* shifted[kMaxBackwardOperands];
-        for (int k = 0; k < inputs; ++k)
-          shifted[k] = in[k] ? static_cast<const char*>(in[k]) + begin * bytes : nullptr;
-        char* to = static_cast<char*>(out) + begin * bytes;
-        if (stream) return run_streamed(to, shifted, inputs, end - begin, bytes, run);
-        const void* from[kMaxBackwardOperands];
-        std::copy_n(shifted, inputs, from);
-        run(to, from, end - begin);
-      });
-}
-
-/// The same over operands of any form.
+/// Calls run(out, in, n) over stretches of n contiguous elements, made of operands of any form.
 template <class Run>
 void run_all(const PointwiseKernels& kernels, const PointwiseArrays& a, const Run& run) {
   OperandsRun what{.device = a.device,
@@ -63,6 +25,39 @@ void run_all(const PointwiseKernels& kernels, const PointwiseArrays& a, const Ru
         (*static_cast<const Run*>(context))(out[0], in, n);
       },
       &run);
+}
+
+/// The same where all are contiguous and of the compute type, without the machine that others need,
+/// but for large results, which it writes past the caches.
+template <class Run>
+FARRO_NOINLINE void run_contiguous(const PointwiseKernels& kernels, const ArrayView& result,
+                                   int64_t n, const void* const* in, int inputs, const Run& run) {
+  DType compute = result.dtype;
+  void* out = result.data;
+  auto bytes = static_cast<int64_t>(size_of(compute));
+  if (kernels::streams(out, n * bytes)) {
+    PointwiseArrays a{.device = result.device, .compute = compute, .n = n, .out = {}, .in = {}};
+    auto direct = [compute](const void* data) {
+      PointwiseOperand operand;
+      operand.data = const_cast<void*>(data);
+      operand.dtype = compute;
+      operand.direct = true;
+      return operand;
+    };
+    a.out = direct(out);
+    for (int k = 0; k < inputs; ++k) {
+      if (in[k]) a.in[static_cast<size_t>(k)] = direct(in[k]);
+    }
+    return run_all(kernels, a, run);
+  }
+  parallel_blocks(
+      result.device, kernels.label, {n, kGrain, kernels.cost}, [&](int64_t begin, int64_t end) {
+        if (begin == 0) return run(out, in, end);
+        const void* shifted[kMaxBackwardOperands];
+        for (int k = 0; k < inputs; ++k)
+          shifted[k] = in[k] ? static_cast<const char*>(in[k]) + begin * bytes : nullptr;
+        run(static_cast<char*>(out) + begin * bytes, shifted, end - begin);
+      });
 }
 
 /// Calls one(result, operands) for each element: the reference of tests, on the host.

@@ -20,7 +20,4 @@ void stream_copy(void* to, const void* from, int64_t bytes);
 /// To be called by each thread after its last stream_copy, before others may read.
 void stream_done();
 
-/// Bytes of the buffer in which a kernel makes what is then copied.
-inline constexpr int64_t kStreamBuffer = 8192;
-
 }  // namespace farro::kernels
