@@ -42,7 +42,8 @@ bool AccumulateGrad::let_go(AccumulateGrad* node) {
 }
 
 void AccumulateGrad::apply(Grads& grad_outputs, Grads&) {
-  if (grad_outputs[0].defined()) accumulate_into(variable_, std::move(grad_outputs[0]));
+  Tensor& grad = grad_outputs[0];
+  if (grad.defined()) accumulate_into(variable_, may_take_gradients() ? std::move(grad) : grad);
 }
 
 void accumulate_into(const Tensor& tensor, Tensor grad) {

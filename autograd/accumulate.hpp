@@ -25,8 +25,9 @@ IntrusivePtr<Node> accumulator_of(const Tensor& leaf);
 
 /// True if nobody else can see the gradient, so that its memory may be overwritten or taken over.
 inline bool is_exclusive(const Tensor& grad) {
-  return grad.impl()->use_count() == 1 && grad.storage()->use_count() == 1 &&
-         grad.is_contiguous() && !grad.requires_grad() && !grad.impl()->wrapped_number;
+  const TensorImpl& t = *grad.impl();
+  return t.use_count() == 1 && t.storage->use_count() == 1 && t.contiguous && !t.requires_grad &&
+         !t.grad_fn && !t.wrapped_number;
 }
 
 /// Adds a gradient into tensor.grad(), as AccumulateGrad does. Takes `grad` over if nobody else

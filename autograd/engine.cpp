@@ -27,6 +27,7 @@
 #include <farro/autograd/ops/pointwise.hpp>
 #include <farro/autograd/ready_queue.hpp>
 #include <farro/autograd/record.hpp>
+#include <farro/autograd/spare.hpp>
 #include <farro/backends/warning.hpp>
 
 namespace farro {
@@ -130,42 +131,48 @@ void run_leaf(AccumulateGrad& node, Grads& grads, const Plan* plan, Task& task) 
     for (auto [output, index] : plan->captures) (*task.captured)[index] = grads[0];
     if (!plan->runs) return;
   }
-  NodeExtras* extras = node.extras();
-  if (FARRO_UNLIKELY(extras)) {
-    extras->pre_hooks.for_each([&](const auto& hook) { hook(grads); });
+  bool hooked = node.hooks().touched();
+  if (FARRO_UNLIKELY(hooked)) {
+    node.hooks().for_each<NodePreHook>([&](const auto& hook) { hook(grads); });
   }
   Grads none;
   bool accumulated = grads[0].defined();
   node.apply(grads, none);
-  if (FARRO_UNLIKELY(extras)) {
-    extras->post_hooks.for_each([&](const auto& hook) { hook(none, grads); });
+  if (FARRO_UNLIKELY(hooked)) {
+    node.hooks().for_each<NodePostHook>([&](const auto& hook) { hook(none, grads); });
   }
   if (FARRO_UNLIKELY(accumulated && !meta.post_accumulate_hooks.empty())) {
     meta.post_accumulate_hooks.for_each([&](const auto& hook) { hook(variable); });
   }
 }
 
+[[noreturn]] FARRO_COLD void fail_count(const Node& node, const char* hook, size_t expected,
+                                        const Grads& grads) {
+  fail<GradError>(node.name(), "expected {} to leave {} gradients, got {}", hook, expected,
+                  grads.size());
+}
+
 FARRO_NOINLINE void apply_with_hooks(Node& node, Grads& grads, Grads& results) {
-  node.extras()->pre_hooks.for_each([&](const auto& hook) {
+  NodeHooks::Run run(node.hooks());
+  run.each<NodePreHook>([&](const NodePreHook& hook) {
     hook(grads);
-    if (grads.size() != node.output_count()) {
-      fail<GradError>(node.name(), "expected a pre-hook to leave {} gradients, got {}",
-                      node.output_count(), grads.size());
-    }
+    if (FARRO_UNLIKELY(grads.size() != node.output_count()))
+      fail_count(node, "a pre-hook", node.output_count(), grads);
   });
-  Grads kept = node.extras()->post_hooks.empty() ? Grads() : grads;
   if (std::ranges::any_of(grads, &Tensor::defined)) {
     node.apply(grads, results);
   } else {
     results.resize(node.next_edges().size());
   }
-  node.extras()->post_hooks.for_each([&](const auto& hook) {
-    hook(results, kept);
-    if (results.size() != node.next_edges().size()) {
-      fail<GradError>(node.name(), "expected a post-hook to leave {} gradients, got {}",
-                      node.next_edges().size(), results.size());
-    }
+  run.renew();
+  run.each<NodePostHook>([&](const NodePostHook& hook) {
+    hook(results, grads);
+    if (FARRO_UNLIKELY(results.size() != node.next_edges().size()))
+      fail_count(node, "a post-hook", node.next_edges().size(), results);
   });
+  for (Tensor& grad : grads) {
+    if (grad.defined()) offer_spare(std::move(grad));
+  }
 }
 
 void run_node(Task& task, ReadyNode& ready) {
@@ -184,7 +191,7 @@ void run_node(Task& task, ReadyNode& ready) {
     if (!plan->runs) return;
   }
   Grads results;
-  if (FARRO_UNLIKELY(node.extras())) {
+  if (FARRO_UNLIKELY(node.hooks().touched())) {
     apply_with_hooks(node, ready.grads, results);
   } else {
     node.apply(ready.grads, results);
@@ -297,6 +304,7 @@ void run_backward(const Roots& roots, bool keep_graph, bool create_graph, const 
                   std::vector<Tensor>* captured) {
   SetGradEnabled mode(create_graph);
   EndOfBackward end;
+  SpareScope spare;
   QueueLoan queue;
   Task task{keep_graph, plans, captured, *queue};
   for (size_t i = 0; i < roots.edges.size(); ++i)

@@ -142,27 +142,27 @@ Tensor FunctionNode::fitting(size_t argument, Tensor grad) const {
 }
 
 void FunctionNode::apply(Grads& grad_outputs, Grads& grad_inputs) {
+  Grads given = may_take_gradients() ? std::move(grad_outputs) : grad_outputs;
   if (context_.materialize_) {
-    for (size_t i = 0; i < grad_outputs.size(); ++i) {
+    for (size_t i = 0; i < given.size(); ++i) {
       const Form& form = outputs_[i];
-      if (!grad_outputs[i].defined() && form.defined && is_floating_point(form.dtype)) {
-        grad_outputs[i] = zeros(form.sizes, {.dtype = form.dtype, .device = form.device});
-      }
+      if (!given[i].defined() && form.defined && is_floating_point(form.dtype))
+        given[i] = zeros(form.sizes, {.dtype = form.dtype, .device = form.device});
     }
   }
   Grads grads;
   if (info_.once_differentiable && grad_mode_enabled()) {
-    std::vector<Tensor> sources(grad_outputs.begin(), grad_outputs.end());
+    std::vector<Tensor> sources(given.begin(), given.end());
     for (size_t i = 0; i < context_.saved_.size(); ++i) sources.push_back(context_.saved(i));
     {
       NoGrad guard;
-      grads = info_.backward(context_, grad_outputs);
+      grads = info_.backward(context_, given);
     }
     for (Tensor& grad : grads) {
       if (grad.defined()) grad = guarded(name(), grad, sources);
     }
   } else {
-    grads = info_.backward(context_, grad_outputs);
+    grads = info_.backward(context_, given);
   }
   if (grads.size() < inputs_.size()) {
     fail<GradError>(name(), "expected {} gradients, one for each argument, got {}", inputs_.size(),

@@ -4,6 +4,9 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,66 +19,166 @@ namespace farro {
 namespace detail {
 
 /// What a handle knows of a list of hooks, or of hooks in several lists.
-class HookBlockBase : public RefCounted {
+class HookBlockBase : public RefCounted, public PoolAllocated {
  public:
   virtual ~HookBlockBase() = default;
   virtual void erase(uint64_t id) = 0;
-
-  static void* operator new(size_t bytes) { return pool_allocate(bytes); }
-  static void operator delete(void* p, size_t bytes) { pool_free(p, bytes); }
+  /// The last reference is gone.
+  virtual void end() { delete this; }
+  static void destroy(HookBlockBase* block) { block->end(); }
 };
 
-/// The hooks of a list. While they run they stay as they are: what changes the list then goes into
-/// a copy, which takes this block's place, and to which it leads whoever still knows this one.
+/// Hooks of one kind in their order. The first stands in place, since it is nearly always alone.
 template <class Hook>
-class HookBlock final : public HookBlockBase {
+class HookEntries {
  public:
   using Entry = std::pair<uint64_t, Hook>;
 
+  HookEntries() noexcept {}
+  HookEntries(const HookEntries& other) : HookEntries() {
+    for (size_t i = 0; i < other.size(); ++i) add(other.id(i), Hook(other[i]), false);
+  }
+  HookEntries(HookEntries&& other) noexcept : rest_(std::move(other.rest_)) {
+    if (other.empty()) return;
+    std::construct_at(&first_, std::move(other.first_));
+    std::destroy_at(&other.first_);
+    first_id_ = std::exchange(other.first_id_, 0);
+  }
+  HookEntries& operator=(const HookEntries&) = delete;
+  ~HookEntries() {
+    if (!empty()) std::destroy_at(&first_);
+  }
+
+  size_t size() const {
+    return FARRO_UNLIKELY(rest_ != nullptr) ? 1 + rest_->list.size() : !empty();
+  }
+  const Hook& operator[](size_t i) const {
+    return FARRO_LIKELY(i == 0) ? first_ : rest_->list[i - 1].second;
+  }
+  /// Calls f with each.
+  template <class F>
+  FARRO_INLINE void each(const F& f) const {
+    if (empty()) return;
+    f(first_);
+    if (FARRO_LIKELY(!rest_)) return;
+    for (const Entry& entry : rest_->list) f(entry.second);
+  }
+  uint64_t id(size_t i) const { return i == 0 ? first_id_ : rest_->list[i - 1].first; }
+
+  bool empty() const { return first_id_ == 0; }
+  /// Where there is none.
+  void add_first(uint64_t id, Hook&& hook) {
+    std::construct_at(&first_, std::move(hook));
+    first_id_ = id;
+  }
+  void add(uint64_t id, Hook&& hook, bool prepend) {
+    empty() ? add_first(id, std::move(hook)) : add_to_rest({id, std::move(hook)}, prepend);
+  }
+  /// size() if there is none.
+  size_t find(uint64_t id) const {
+    size_t i = 0, n = size();
+    while (i < n && this->id(i) != id) ++i;
+    return i;
+  }
+  Hook take(size_t i) {
+    Hook taken = std::move(i == 0 ? first_ : rest_->list[i - 1].second);
+    if (!rest_) {
+      std::destroy_at(&first_);
+      first_id_ = 0;
+      return taken;
+    }
+    auto& list = rest_->list;
+    if (i == 0) {
+      std::tie(first_id_, first_) = std::move(list[0]);
+      i = 1;
+    }
+    std::move(list.begin() + i, list.end(), list.begin() + i - 1);
+    list.pop_back();
+    if (list.empty()) rest_.reset();
+    return taken;
+  }
+
+ private:
+  struct Rest : PoolAllocated {
+    explicit Rest(Entry entry) { list.emplace_back(std::move(entry)); }
+    SmallVector<Entry, 2> list;  // never empty
+  };
+  FARRO_NOINLINE void add_to_rest(Entry entry, bool prepend) {
+    if (rest_) {
+      rest_->list.emplace_back(std::move(entry));
+    } else {
+      rest_ = std::make_unique<Rest>(std::move(entry));
+    }
+    if (!prepend) return;
+    auto& list = rest_->list;
+    std::rotate(list.begin(), list.end() - 1, list.end());
+    std::swap(list[0].first, first_id_);
+    std::swap(list[0].second, first_);
+  }
+
+  uint64_t first_id_ = 0;  // 0 where there is none: no hook has it
+  union {
+    Hook first_;
+  };
+  std::unique_ptr<Rest> rest_;
+};
+
+/// The hooks of a list, of one or several kinds. While they run they stay as they are: what changes
+/// the list then goes into a copy, which takes this block's place, and to which it leads whoever
+/// still knows this one.
+template <class... Hooks>
+class HookBlock final : public HookBlockBase {
+ public:
+  using Entries = std::tuple<HookEntries<Hooks>...>;
+
+  HookBlock() = default;
+  explicit HookBlock(const Entries& entries) : entries_(entries) {}
+
+  bool is_newest() const { return !next_; }
   HookBlock* newest() {
     HookBlock* block = this;
-    while (block->next_) block = block->next_.get();
+    while (FARRO_UNLIKELY(block->next_ != nullptr)) block = block->next_.get();
     return block;
   }
-  const SmallVector<Entry, 1>& entries() const { return entries_; }
+  const Entries& entries() const { return entries_; }
+  template <class Hook>
+  const HookEntries<Hook>& of() const {
+    return std::get<HookEntries<Hook>>(entries_);
+  }
 
-  void add(uint64_t id, Hook hook, bool prepend) {
+  /// The hooks of a kind, of which there are none, if the first may be added there as it is.
+  template <class Hook>
+  HookEntries<Hook>* unused() {
+    auto* hooks = &std::get<HookEntries<Hook>>(entries_);
+    return FARRO_LIKELY(hooks->empty() && !left_ && runs_ == 0) ? hooks : nullptr;
+  }
+  /// Gives the block that now has the hook.
+  template <class Hook>
+  HookBlock* add(uint64_t id, Hook&& hook, bool prepend) {
     HookBlock* block = writable();
-    block->entries_.emplace_back(id, std::move(hook));
-    if (prepend)
-      std::rotate(block->entries_.begin(), block->entries_.end() - 1, block->entries_.end());
+    std::get<HookEntries<Hook>>(block->entries_).add(id, std::move(hook), prepend);
+    return block;
   }
   void erase(uint64_t id) override {
-    auto has_id = [id](const Entry& entry) { return entry.first == id; };
-    HookBlock* block = newest();
-    if (block->abandoned_ || std::none_of(block->entries_.begin(), block->entries_.end(), has_id))
-      return;
-    block = writable();
-    auto at = std::find_if(block->entries_.begin(), block->entries_.end(), has_id);
-    Entry removed = std::move(*at);  // destroyed last: the hook's destructor may use the list
-    std::move(at + 1, block->entries_.end(), at);
-    block->entries_.pop_back();
-  }
-  /// The list gives the block up, for another or because it is gone. A block that runs then belongs
-  /// to its last run.
-  static void let_go(IntrusivePtr<HookBlock> block) {
-    if (FARRO_LIKELY(block->runs_ == 0)) return;
-    block->owned_by_run_ = true;
-    block.detach();
+    if (!newest()->abandoned_) static_cast<void>((erase_of<Hooks>(id) || ...));
   }
   /// The list is gone: so are the hooks, though handles keep the block.
   void abandon() {
     HookBlock* block = newest();
-    block->abandoned_ = true;
+    block->abandoned_ = block->left_ = true;
     if (block->runs_ == 0) block->drop();
   }
   void begin_run() { runs_.fetch_add(1, std::memory_order_relaxed); }
   void end_run() {
     if (runs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    if (FARRO_UNLIKELY(next_ || abandoned_)) drop();
-    if (FARRO_UNLIKELY(owned_by_run_)) {
-      owned_by_run_ = false;
-      IntrusivePtr<HookBlock>::adopt(this);  // and lets it go
+    if (FARRO_UNLIKELY(left_)) leave();
+  }
+  /// A block that runs outlives its last reference until then.
+  void end() override {
+    if (FARRO_LIKELY(runs_ == 0)) {
+      delete this;
+    } else {
+      outlived_ = left_ = true;
     }
   }
 
@@ -83,17 +186,32 @@ class HookBlock final : public HookBlockBase {
   HookBlock* writable() {
     HookBlock* block = newest();
     if (block->runs_ == 0) return block;
-    block->next_ = IntrusivePtr<HookBlock>::fresh(new HookBlock);
-    block->next_->entries_ = block->entries_;
+    block->next_ = IntrusivePtr<HookBlock>::fresh(new HookBlock(block->entries_));
+    block->left_ = true;
     return block->next_.get();
   }
-  void drop() { SmallVector<Entry, 1> dropped = std::move(entries_); }
+  template <class Hook>
+  bool erase_of(uint64_t id) {
+    const auto& hooks = newest()->template of<Hook>();
+    size_t i = hooks.find(id);
+    if (i == hooks.size()) return false;
+    // Destroyed last: the hook's destructor may use the list.
+    Hook removed = std::get<HookEntries<Hook>>(writable()->entries_).take(i);
+    return true;
+  }
+  /// After the last run of a block that was left.
+  FARRO_NOINLINE void leave() {
+    if (next_ || abandoned_) drop();
+    if (outlived_) delete this;
+  }
+  void drop() { Entries dropped = std::move(entries_); }
 
-  SmallVector<Entry, 1> entries_;
   std::atomic<int> runs_{0};
-  bool abandoned_ = false;
-  bool owned_by_run_ = false;
+  Entries entries_;
   IntrusivePtr<HookBlock> next_;
+  bool left_ = false;  // for a copy, by its list or by its last reference
+  bool abandoned_ = false;
+  bool outlived_ = false;
 };
 
 }  // namespace detail
@@ -103,11 +221,12 @@ namespace autograd {
 /// Above 0 and given once in the process; rises within a thread, which takes many at a time.
 struct HookIds {
   uint64_t next = 0, end = 0;
+  bool at_hand() const { return next != end; }
   uint64_t refill();
 };
 FARRO_FAST_TLS extern constinit thread_local HookIds hook_ids;
 inline uint64_t next_hook_id() {
-  return FARRO_LIKELY(hook_ids.next != hook_ids.end) ? hook_ids.next++ : hook_ids.refill();
+  return FARRO_LIKELY(hook_ids.at_hand()) ? hook_ids.next++ : hook_ids.refill();
 }
 
 }  // namespace autograd
@@ -148,35 +267,45 @@ class ScopedHandle {
   RemovableHandle handle_;
 };
 
-/// Hooks in the order in which they run. Costs one null pointer while empty. A hook is a
-/// std::function or any other copyable value, e.g. one with options beside the function.
-template <class Hook>
-class HookList {
+/// Hooks of one or several kinds, of each in the order in which they run. Costs one null pointer
+/// while empty. A hook is a std::function or any other copyable value, e.g. one with options beside
+/// the function. Where no kind is given, the first is meant.
+template <class First, class... Others>
+class HookLists {
+  using Block = detail::HookBlock<First, Others...>;
+
  public:
-  HookList() = default;
-  HookList(HookList&& other) noexcept = default;
-  HookList& operator=(HookList&& other) noexcept {
+  HookLists() = default;
+  HookLists(HookLists&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  HookLists& operator=(HookLists&& other) noexcept {
     std::swap(block_, other.block_);
     return *this;
   }
-  ~HookList() { clear(); }
+  ~HookLists() {
+    if (FARRO_UNLIKELY(block_ != nullptr)) clear();
+  }
 
-  bool empty() const { return !block_ || block_->newest()->entries().empty(); }
+  /// True once a hook of any kind was added, until clear().
+  bool touched() const { return block_ != nullptr; }
+  template <class Hook = First>
+  bool empty() const {
+    return size<Hook>() == 0;
+  }
+  template <class Hook = First>
+  size_t size() const {
+    return block_ ? block_->newest()->template of<Hook>().size() : 0;
+  }
 
   /// Puts the hook last, or first.
-  RemovableHandle add(Hook hook, bool prepend = false) {
-    uint64_t id = autograd::next_hook_id();
-    if (!block_) {
-      block_ = IntrusivePtr<Block>::fresh(new Block);
-      block_->add(id, std::move(hook), prepend);
-      return RemovableHandle(block_.share_fresh(), id);
-    }
-    block_->add(id, std::move(hook), prepend);
-    if (FARRO_UNLIKELY(block_->newest() != block_.get())) {
-      IntrusivePtr<Block> newest(block_->newest());
-      Block::let_go(std::exchange(block_, std::move(newest)));
-    }
-    return RemovableHandle(block_, id);
+  template <class Hook = First>
+  RemovableHandle add(std::type_identity_t<Hook>&& hook, bool prepend = false) {
+    if (!block_) block_ = IntrusivePtr<Block>::fresh(new Block).detach();
+    auto* hooks = block_->template unused<Hook>();
+    if (FARRO_UNLIKELY(!hooks || !autograd::hook_ids.at_hand()))
+      return add_to_others<Hook>(std::move(hook), prepend);
+    uint64_t id = autograd::hook_ids.next++;
+    hooks->add_first(id, std::move(hook));
+    return RemovableHandle(IntrusivePtr<Block>(block_), id);
   }
   void remove(uint64_t id) {
     if (block_) block_->erase(id);
@@ -186,7 +315,7 @@ class HookList {
   class Run {
    public:
     Run() = default;
-    explicit Run(const HookList& list) : block_(list.block_ ? list.block_->newest() : nullptr) {
+    explicit Run(const HookLists& list) : block_(list.block_ ? list.block_->newest() : nullptr) {
       if (block_) block_->begin_run();
     }
     Run(const Run&) = delete;
@@ -194,53 +323,71 @@ class HookList {
     ~Run() {
       if (block_) block_->end_run();
     }
-    size_t size() const { return block_ ? block_->entries().size() : 0; }
-    const Hook& operator[](size_t i) const { return block_->entries()[i].second; }
+    template <class Hook = First>
+    size_t size() const {
+      return block_ ? block_->template of<Hook>().size() : 0;
+    }
+    const First& operator[](size_t i) const { return block_->template of<First>()[i]; }
+    /// Calls f with each hook of a kind.
+    template <class Hook = First, class F>
+    FARRO_INLINE void each(const F& f) const {
+      if (block_) block_->template of<Hook>().each(f);
+    }
+    /// The hooks as they are now.
+    void renew() {
+      if (FARRO_LIKELY(!block_ || block_->is_newest())) return;
+      Block* newest = block_->newest();
+      newest->begin_run();
+      std::exchange(block_, newest)->end_run();
+    }
 
    private:
-    detail::HookBlock<Hook>* block_ = nullptr;  // which begin_run keeps
+    Block* block_ = nullptr;  // which begin_run keeps
   };
-  /// Calls f with each hook, in a Run.
-  template <class F>
+  /// Calls f with each hook of a kind, in a Run.
+  template <class Hook = First, class F>
   void for_each(const F& f) const {
-    Run run(*this);
-    for (size_t i = 0; i < run.size(); ++i) f(run[i]);
+    Run(*this).template each<Hook>(f);
   }
   /// Copies of the hooks as they are now.
-  std::vector<Hook> snapshot() const {
-    std::vector<Hook> hooks;
-    if (!block_) return hooks;
-    hooks.reserve(size());
-    for (const auto& entry : block_->newest()->entries()) hooks.push_back(entry.second);
+  std::vector<First> snapshot() const {
+    std::vector<First> hooks;
+    for (size_t i = 0, n = size(); i < n; ++i) hooks.push_back(now()[i]);
     return hooks;
   }
   /// As snapshot, with each hook's id.
-  std::vector<std::pair<uint64_t, Hook>> entries() const {
-    if (!block_) return {};
-    const auto& list = block_->newest()->entries();
-    return {list.begin(), list.end()};
+  std::vector<std::pair<uint64_t, First>> entries() const {
+    std::vector<std::pair<uint64_t, First>> hooks;
+    for (size_t i = 0, n = size(); i < n; ++i) hooks.emplace_back(now().id(i), now()[i]);
+    return hooks;
   }
-  size_t size() const { return block_ ? block_->newest()->entries().size() : 0; }
-  void clear() {
-    if (auto block = std::exchange(block_, {})) {
-      block->abandon();
-      Block::let_go(std::move(block));
-    }
+  FARRO_NOINLINE void clear() {
+    auto block = IntrusivePtr<Block>::adopt(std::exchange(block_, nullptr));
+    if (block && block->use_count() > 1) block->abandon();
   }
   /// An independent list with the same hooks and ids.
-  HookList clone() const {
-    HookList copy;
-    if (!block_) return copy;
-    copy.block_ = IntrusivePtr<Block>::fresh(new Block);
-    for (const auto& entry : block_->newest()->entries())
-      copy.block_->add(entry.first, entry.second, false);
+  HookLists clone() const {
+    HookLists copy;
+    if (block_)
+      copy.block_ = IntrusivePtr<Block>::fresh(new Block(block_->newest()->entries())).detach();
     return copy;
   }
 
  private:
-  using Block = detail::HookBlock<Hook>;
+  template <class Hook>
+  FARRO_NOINLINE RemovableHandle add_to_others(Hook&& hook, bool prepend) {
+    uint64_t id = autograd::next_hook_id();
+    IntrusivePtr<Block> block(block_->add(id, std::move(hook), prepend));
+    if (block.get() != block_)
+      IntrusivePtr<Block>::adopt(std::exchange(block_, IntrusivePtr<Block>(block).detach()));
+    return RemovableHandle(block, id);
+  }
+  const auto& now() const { return block_->newest()->template of<First>(); }
 
-  IntrusivePtr<Block> block_;
+  Block* block_ = nullptr;  // owned; not by an IntrusivePtr, whose end is code in every node's
 };
+
+template <class Hook>
+using HookList = HookLists<Hook>;
 
 }  // namespace farro

@@ -27,10 +27,10 @@ NodeExtras& Node::make_extras() {
 }
 
 RemovableHandle Node::register_prehook(NodePreHook hook) {
-  return make_extras().pre_hooks.add(std::move(hook));
+  return hooks_.add<NodePreHook>(std::move(hook));
 }
 RemovableHandle Node::register_hook(NodePostHook hook) {
-  return make_extras().post_hooks.add(std::move(hook));
+  return hooks_.add<NodePostHook>(std::move(hook));
 }
 
 void Node::destroy(Node* node) {

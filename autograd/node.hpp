@@ -34,6 +34,8 @@ using TensorHook = std::function<Tensor(const Tensor&)>;
 using NodePreHook = std::function<void(Grads& grad_outputs)>;
 /// Sees the gradients that a node's backward gave for its inputs and may change them.
 using NodePostHook = std::function<void(Grads& grad_inputs, const Grads& grad_outputs)>;
+/// Those that a node has, in one block.
+using NodeHooks = HookLists<NodePreHook, NodePostHook>;
 
 /// Anomaly mode of a thread; see anomaly.hpp.
 struct Anomaly {
@@ -44,7 +46,7 @@ FARRO_FAST_TLS extern constinit thread_local Anomaly anomaly_mode;
 /// Notes the calls that led here as the place where the node was made.
 void note_place(Node& node);
 
-/// What few nodes have: hooks and the place where they were made.
+/// What fewer nodes have: what belongs to one of their outputs, and the place where they were made.
 struct NodeExtras;
 struct DeleteNodeExtras {
   void operator()(NodeExtras* extras) const;
@@ -53,7 +55,7 @@ struct DeleteNodeExtras {
 /// One recorded operation: the vertex of the tape. Its edges lead to the nodes of its inputs, whose
 /// sequence numbers are always lower, so that going through nodes by falling number visits each
 /// after all of its users. Reference counted; destroyed without recursion.
-class Node : public RefCounted {
+class Node : public RefCounted, public farro::detail::PoolAllocated {
  public:
   /// `outputs` is the number of tensors that the operation made.
   explicit Node(uint32_t outputs = 1) : output_count_(outputs) {}
@@ -62,8 +64,10 @@ class Node : public RefCounted {
   /// "MulBackward".
   virtual std::string name() const = 0;
   /// Takes one gradient per output (undefined where none arrived) and gives one per edge (undefined
-  /// for none). May take grad_outputs' tensors away.
+  /// for none). Takes grad_outputs' tensors away only where it may.
   virtual void apply(Grads& grad_outputs, Grads& grad_inputs) = 0;
+  /// Not where post-hooks are to see them afterwards.
+  bool may_take_gradients() const { return !hooks_.touched(); }
   /// Frees saved tensors. Called after apply unless the graph is retained.
   virtual void release_saved() {}
   /// Visits saved tensors, for printing and statistics.
@@ -90,18 +94,18 @@ class Node : public RefCounted {
 
   RemovableHandle register_prehook(NodePreHook hook);
   RemovableHandle register_hook(NodePostHook hook);
+  const NodeHooks& hooks() const { return hooks_; }
   NodeExtras* extras() const { return extras_.get(); }
   NodeExtras& make_extras();
 
   static void destroy(Node* node);
-  static void* operator new(size_t bytes) { return farro::detail::pool_allocate(bytes); }
-  static void operator delete(void* p, size_t bytes) { farro::detail::pool_free(p, bytes); }
 
  protected:
   uint64_t sequence_ = 0;
   uint32_t output_count_;
   bool accumulates_ = false;
   SmallVector<Edge, 2> edges_;
+  NodeHooks hooks_;
   std::unique_ptr<NodeExtras, DeleteNodeExtras> extras_;
 
  private:

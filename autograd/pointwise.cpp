@@ -79,7 +79,7 @@ class PointwiseNode final : public Node, public ForwardFormula {
   /// `saved` has the inputs that are read, and the output in place kOutputOperand; null for the
   /// others.
   template <int Arity>
-  Tensor gradient(int input, Tensor& dy, bool last, const TensorImpl* const* saved) const;
+  Tensor gradient(int input, Tensor& dy, bool takes, const TensorImpl* const* saved) const;
   Tensor general_gradient(int input, const Tensor& dy, const TensorImpl* const* saved) const;
   template <int Arity>
   void gradients(Tensor& dy, const TensorImpl* const* saved, Grads& grad_inputs) const;
@@ -131,7 +131,7 @@ void PointwiseNode::keep_forms(const Tensor* const* inputs, DType compute) {
 }
 
 template <int Arity>
-FARRO_INLINE Tensor PointwiseNode::gradient(int input, Tensor& dy, bool last,
+FARRO_INLINE Tensor PointwiseNode::gradient(int input, Tensor& dy, bool takes,
                                             const TensorImpl* const* saved) const {
   const TensorImpl* g = dy.impl();
   bool plain = !forms_ && g->array.dtype <= kFloat64 && g->contiguous &&
@@ -145,7 +145,7 @@ FARRO_INLINE Tensor PointwiseNode::gradient(int input, Tensor& dy, bool last,
     plain = plain && saved[i]->contiguous;
   }
   if (FARRO_UNLIKELY(!plain)) return general_gradient(input, dy, saved);
-  Tensor dx = last && is_exclusive(dy) ? std::move(dy) : empty_like_contiguous(dy);
+  Tensor dx = takes && is_exclusive(dy) ? std::move(dy) : empty_like_contiguous(dy);
   run_pointwise_backward_contiguous(entry_.kernels, op_, input, dx.impl()->array, g->numel,
                                     operands);
   return dx;
@@ -222,13 +222,15 @@ FARRO_INLINE void PointwiseNode::gradients(Tensor& dy, const TensorImpl* const* 
                                            Grads& grad_inputs) const {
   int last = Arity - 1;
   while (last > 0 && !needs_input_grad(static_cast<size_t>(last))) --last;
+  bool may_take = may_take_gradients();
   for (int i = 0; i <= last; ++i) {
     auto k = static_cast<size_t>(i);
     if (!needs_input_grad(k)) continue;
+    bool takes = i == last && may_take;
     if (!forms_ && (entry_.passes_gradient >> i) & 1u) {
-      grad_inputs[k] = i == last ? std::move(dy) : dy;
+      grad_inputs[k] = takes ? std::move(dy) : dy;
     } else {
-      grad_inputs[k] = gradient<Arity>(i, dy, i == last, saved);
+      grad_inputs[k] = gradient<Arity>(i, dy, takes, saved);
     }
   }
 }

@@ -50,10 +50,11 @@ class Tensor {
   template <Number T>
   Tensor(T value) : Tensor(wrap_number(value)) {}
 
-  bool defined() const { return impl_ != nullptr; }
+  FARRO_INLINE bool defined() const { return impl_ != nullptr; }
   bool is_same(const Tensor& other) const { return impl_ == other.impl_; }
   TensorImpl* impl() const { return impl_.get(); }
-  const IntrusivePtr<TensorImpl>& impl_ptr() const { return impl_; }
+  const IntrusivePtr<TensorImpl>& impl_ptr() const& { return impl_; }
+  IntrusivePtr<TensorImpl> impl_ptr() && { return std::move(impl_); }
 
   // Geometry. All throw ValueError for an undefined or uninitialized tensor.
   const Dims& sizes() const { return checked()->array.sizes; }
@@ -301,9 +302,9 @@ class Grads : public SmallVector<Tensor, 3> {
   using SmallVector::SmallVector;
 };
 
-/// Which hooks a node carries. Tensor hooks run first, in order, for the output that they were
-/// registered on; then retained gradients are captured; then the pre-hooks see all outputs.
-struct NodeExtras {
+/// What belongs to one of a node's outputs. Tensor hooks run first, in order; then retained
+/// gradients are captured; then the node's pre-hooks see all outputs.
+struct NodeExtras : farro::detail::PoolAllocated {
   struct OutputHook {
     uint32_t output_nr;
     TensorHook hook;
@@ -314,12 +315,7 @@ struct NodeExtras {
     TensorImpl* tensor;  // removes itself when it goes or is changed in place
   };
   std::vector<Retained> retained;
-  HookList<NodePreHook> pre_hooks;
-  HookList<NodePostHook> post_hooks;
   std::string place;  ///< where the operation was called (anomaly mode)
-
-  static void* operator new(size_t bytes) { return farro::detail::pool_allocate(bytes); }
-  static void operator delete(void* p, size_t bytes) { farro::detail::pool_free(p, bytes); }
 };
 
 }  // namespace autograd

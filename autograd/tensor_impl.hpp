@@ -34,7 +34,7 @@ class AutogradMetaPtr {
 
 /// What a Tensor points to: geometry, storage and place on the tape. Its address is the tensor's
 /// identity.
-class TensorImpl final : public RefCounted {
+class TensorImpl final : public RefCounted, public detail::PoolAllocated {
  public:
   TensorImpl();
   TensorImpl(const ArrayView& array, int64_t numel) : array(array), numel(numel) {}
@@ -65,9 +65,6 @@ class TensorImpl final : public RefCounted {
 
   /// Takes the tensor off the lists that it is on.
   void unlink();
-
-  static void* operator new(size_t bytes) { return detail::pool_allocate(bytes); }
-  static void operator delete(void* p, size_t bytes) { detail::pool_free(p, bytes); }
 };
 
 }  // namespace farro

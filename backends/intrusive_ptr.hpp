@@ -81,11 +81,6 @@ class IntrusivePtr {
     p->retain_fresh();
     return adopt(p);
   }
-  /// The second owner of such an object.
-  IntrusivePtr share_fresh() const {
-    p_->retain_fresh(2);
-    return adopt(p_);
-  }
   static IntrusivePtr adopt(T* p) {
     IntrusivePtr r;
     r.p_ = p;

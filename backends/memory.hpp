@@ -61,6 +61,12 @@ namespace detail {
 void* pool_allocate(size_t bytes);
 void pool_free(void* p, size_t bytes) noexcept;
 
+/// A base of what is made by new from there.
+struct PoolAllocated {
+  static void* operator new(size_t bytes) { return pool_allocate(bytes); }
+  static void operator delete(void* p, size_t bytes) { pool_free(p, bytes); }
+};
+
 }  // namespace detail
 
 }  // namespace farro

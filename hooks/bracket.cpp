@@ -234,12 +234,12 @@ class BracketNode final : public autograd::Node {
     return side_ == Side::Input ? "ModuleInputBackward" : "ModuleOutputBackward";
   }
   void apply(autograd::Grads& grad_outputs, autograd::Grads& grad_inputs) override {
+    grad_inputs = may_take_gradients() ? std::move(grad_outputs) : grad_outputs;
     if (side_ == Side::Input) {
-      state_->at_inputs(grad_outputs);
+      state_->at_inputs(grad_inputs);
     } else {
-      state_->at_outputs(state_, grad_outputs);
+      state_->at_outputs(state_, grad_inputs);
     }
-    grad_inputs = std::move(grad_outputs);
   }
 
  private:

@@ -43,6 +43,77 @@ TEST_CASE("at a node: tensor hooks, retained gradient, pre-hooks, backward, post
   CHECK(x.grad().to_vector() == Values{770});  // 70 · 10 by the first edge, 70 by the second
 }
 
+// Compared with PyTorch 1.13.
+TEST_CASE("a leaf's node has pre- and post-hooks too, and these see what was accumulated", "[A9]") {
+  Tensor x = leaf({1, 2});
+  Tensor y = x * 3;
+  Events events;
+  autograd::Node& node = *y.grad_fn()->next_edges()[0].node;
+  node.register_prehook([&](autograd::Grads& g) {
+    events.push_back("pre " + std::to_string(int(g[0].to_vector()[1])));
+  });
+  node.register_hook([&](autograd::Grads& in, const autograd::Grads& out) {
+    events.push_back("post " + std::to_string(in.size()) + " " +
+                     std::to_string(int(out[0].to_vector()[1])));
+  });
+  sum(y).backward();
+  CHECK(events == Events{"pre 3", "post 0 3"});
+  CHECK(x.grad().to_vector() == Values{3, 3});
+}
+
+// Compared with PyTorch 1.13.
+TEST_CASE("a post-hook that a pre-hook of its node adds runs at once", "[A9]") {
+  Tensor y = leaf({2}) * 3;
+  autograd::Node& node = *y.grad_fn();
+  int runs = 0;
+  node.register_prehook([&](autograd::Grads&) {
+    node.register_hook([&](autograd::Grads&, const autograd::Grads& out) {
+      runs += static_cast<int>(out[0].item());
+    });
+  });
+  y.backward();
+  CHECK(runs == 1);
+}
+
+TEST_CASE("what post-hooks keep stays as it was", "[A9]") {
+  Tensor x = leaf({1, 2}), y = x;
+  std::vector<Tensor> in, out;
+  for (int i = 0; i < 6; ++i) {
+    y = i % 2 == 0 ? y * 2 : y + 1;  // one makes a new gradient, the other passes it on
+    y.grad_fn()->register_hook([&](autograd::Grads& inputs, const autograd::Grads& outputs) {
+      in.push_back(inputs[0]);
+      if (out.size() % 2 == 0)
+        out.push_back(outputs[0]);  // some stay with the engine
+      else
+        out.emplace_back();
+    });
+  }
+  sum(y).backward();
+  CHECK(x.grad().to_vector() == Values{8, 8});
+  std::vector<double> expected{1, 2, 2, 4, 4, 8};
+  for (size_t i = 0; i < 6; ++i) {
+    CHECK(in[i].to_vector() == Values(2, expected[i]));
+    if (out[i].defined()) CHECK(out[i].to_vector() == Values(2, i == 0 ? 1 : expected[i - 1]));
+  }
+}
+
+TEST_CASE("a gradient lent to a later node fits it or is not used", "[A9]") {
+  auto watched = [](Tensor y) {
+    y.grad_fn()->register_hook([](autograd::Grads&, const autograd::Grads&) {});
+    return y;
+  };
+  Tensor x = leaf({1, 2, 3, 4});
+  Tensor wide = watched(x.to(kFloat32) * 2),
+         row = watched(sum(watched(wide * 3).view({2, 2}), {0}));
+  Tensor product = watched(row * row);
+  watched(sum(product)).backward();
+  // The sums of columns are 24 and 36, each of which every element of its column enters 6 times.
+  CHECK(x.grad().to_vector() == Values{288, 432, 288, 432});
+  int64_t before = memory_stats().allocated;
+  sum(watched(watched(x * x) * x)).backward();
+  CHECK(memory_stats().allocated == before);
+}
+
 TEST_CASE("at a leaf: tensor hooks, accumulation, post-accumulate hooks", "[A9]") {
   Tensor x = leaf({3});
   Events events;
