@@ -80,6 +80,8 @@ class FunctionNode final : public Node {
     }
   }
 
+  const std::vector<Tensor>& dirty() const { return context_.dirty_; }
+  void check_dirty(const std::vector<Tensor>& arguments, const std::vector<Tensor>& results) const;
   /// The results as they are handed out, before they are recorded.
   void take_results(const std::vector<Tensor>& arguments, std::vector<Tensor>& results);
   void connect(const IntrusivePtr<Node>& self, const std::vector<Tensor>& arguments,
@@ -93,8 +95,8 @@ class FunctionNode final : public Node {
   std::vector<Form> inputs_, outputs_;
 };
 
-void FunctionNode::take_results(const std::vector<Tensor>& arguments,
-                                std::vector<Tensor>& results) {
+void FunctionNode::check_dirty(const std::vector<Tensor>& arguments,
+                               const std::vector<Tensor>& results) const {
   for (const Tensor& dirty : context_.dirty_) {
     if (!holds(arguments, dirty))
       fail<GradError>(info_.name, "mark_dirty takes arguments of forward, got another tensor");
@@ -102,8 +104,11 @@ void FunctionNode::take_results(const std::vector<Tensor>& arguments,
       fail<GradError>(info_.name, "forward must return an argument that it marks as dirty");
     check_inplace(dirty, std::string(info_.name).c_str(),
                   std::ranges::find(context_.needs_, true) != context_.needs_.end());
-    bump_version(dirty);
   }
+}
+
+void FunctionNode::take_results(const std::vector<Tensor>& arguments,
+                                std::vector<Tensor>& results) {
   for (Tensor& result : results) {
     // An argument that comes back unchanged is a result of its own, over the same memory.
     if (holds(arguments, result) && !holds(context_.dirty_, result)) result = result.detach();
@@ -118,7 +123,8 @@ void FunctionNode::connect(const IntrusivePtr<Node>& self, const std::vector<Ten
   for (Tensor& result : differentiable) {
     if (holds(context_.non_differentiable_, result)) result = {};
   }
-  detail::attach_and_save(self, context_.saved_, arguments, context_.to_save_, differentiable);
+  detail::attach(self, arguments, differentiable);
+  context_.saved_ = detail::save(arguments, context_.to_save_, differentiable);
   context_.to_save_.clear();
   context_.dirty_.clear();
   context_.non_differentiable_.clear();
@@ -207,6 +213,8 @@ std::vector<Tensor> apply_function(const FunctionInfo& info, std::vector<Tensor>
   bool records = grad_mode_enabled() && std::ranges::any_of(arguments, [](const Tensor& t) {
                    return t.defined() && t.requires_grad();
                  });
+  node->check_dirty(arguments, results);
+  InplaceChange change(node->dirty(), records);
   node->take_results(arguments, results);
   if (records) node->connect(node, arguments, results);
   return results;

@@ -84,6 +84,21 @@ class CopySlices final : public Node {
   Geometry base_, view_;
 };
 
+/// The history of tensors whose last change in place an exception kept out of it.
+class LostHistory final : public Node {
+ public:
+  std::string name() const override { return "LostHistory"; }
+  void apply(Grads&, Grads&) override {
+    fail<GradError>(
+        name(),
+        "a tensor on the way was changed in place, but an exception kept the change out "
+        "of its history");
+  }
+  /// One for all, made beforehand: what loses a history may be the lack of memory. Never freed.
+  static const IntrusivePtr<Node> shared;
+};
+const IntrusivePtr<Node> LostHistory::shared(new LostHistory);
+
 std::vector<Tensor> live_views(const Tensor& base) {
   std::vector<Tensor> views;
   const auto& meta = base.impl()->meta;
@@ -93,6 +108,26 @@ std::vector<Tensor> live_views(const Tensor& base) {
     if (view->try_retain()) views.emplace_back(IntrusivePtr<TensorImpl>::adopt(view));
   }
   return views;
+}
+
+void lose_history(TensorImpl* tensor) {
+  if (tensor->meta && tensor->meta->retains_grad && tensor->grad_fn) forget_retained(tensor);
+  tensor->grad_fn = LostHistory::shared;
+  tensor->output_nr = 0;
+  tensor->requires_grad = false;
+}
+
+/// A view of the base whose history was recorded and is not lost; null if there is none.
+IntrusivePtr<TensorImpl> told_view_of(const Tensor& base) {
+  const auto& meta = base.impl()->meta;
+  if (!meta) return {};
+  std::lock_guard lock(views_locks.of(base.impl()));
+  for (TensorImpl* view = meta->first_view; view; view = view->meta->next_view) {
+    if (view->meta->view == View::Recorded && view->grad_fn != LostHistory::shared &&
+        view->try_retain())
+      return IntrusivePtr<TensorImpl>::adopt(view);
+  }
+  return {};
 }
 
 void check_permitted(const AutogradMeta& meta, const char* operation) {
@@ -142,6 +177,15 @@ void rewrite_history(const Tensor& tensor, const IntrusivePtr<Node>& node, uint3
   IntrusivePtr<Node> slices(new CopySlices(node, input_nr, base, tensor));
   set_history(base, slices, 0);
   renew_views(base);
+}
+
+void InplaceChange::lose_histories() const noexcept {
+  for (const Tensor& tensor : changed_) {
+    const auto& meta = tensor.impl()->meta;
+    Tensor base = meta && meta->base.defined() ? meta->base : tensor;
+    lose_history(base.impl());
+    while (auto view = told_view_of(base)) lose_history(view.get());
+  }
 }
 
 void mark_view(const Tensor& view, const Tensor& base, bool of_several) {

@@ -70,8 +70,6 @@ class PointwiseNode final : public Node, public ForwardFormula {
   void save_output(const Tensor& y) {
     if (reads_ & kOutput) saved_.emplace_back(y, -1, 0);
   }
-  /// In place of save_output where that failed: backward is then a GradError.
-  void lose_output() { saved_.emplace_back(SavedTensor::lost()); }
   void keep_forms(const Tensor* const* inputs, DType compute);
 
  private:
@@ -429,15 +427,10 @@ const Tensor& pointwise_inplace(const PointwiseEntry& entry, const void* op, siz
     if (!plan.alike || self.dtype() != plan.output) node->keep_forms(read, plan.compute);
   }
   run(entry, op, plan.compute, self, read);
-  bump_version(self);
+  InplaceChange change(self, others);
   if (records) {
     rewrite_history(self, node, 0, 0);
-    try {
-      node->save_output(self);
-    } catch (...) {
-      node->lose_output();
-      throw;
-    }
+    node->save_output(self);
   }
   return self;
 }

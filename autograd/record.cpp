@@ -48,7 +48,7 @@ void SavedTensor::throw_freed(const Node& node) const {
   fail<GradError>(
       node.name(),
       "a saved tensor was already freed by an earlier backward; pass retain_graph = true to that "
-      "one to go through the graph again (or its saving failed, with an exception of its own)");
+      "one to go through the graph again");
 }
 
 void SavedTensor::throw_changed(const Node& node) const {
@@ -109,18 +109,6 @@ SavedList save(std::span<const Tensor> inputs, std::span<const Tensor> saved,
     list.emplace_back(tensor, input_nr, output_nr);
   }
   return list;
-}
-
-void attach_and_save(const IntrusivePtr<Node>& node, SavedList& list,
-                     std::span<const Tensor> inputs, std::span<const Tensor> saved,
-                     std::span<const Tensor> outputs) {
-  attach(node, inputs, outputs);
-  try {
-    list = save(inputs, saved, outputs);
-  } catch (...) {
-    for (size_t i = 0; i < saved.size(); ++i) list.emplace_back(SavedTensor::lost());
-    throw;
-  }
 }
 
 void check_grad_count(const Node& node, Grads& grads) {

@@ -13,6 +13,7 @@
 /// grad mode on only under create_graph; what it computes by recorded operations is then
 /// differentiable itself.
 
+#include <exception>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -68,12 +69,6 @@ class SavedTensor {
     packed_.reset();
   }
   const Tensor& peek() const { return data_; }
-  /// In place of one whose saving failed: a GradError where backward reads it.
-  static SavedTensor lost() {
-    SavedTensor saved;
-    saved.freed_ = true;
-    return saved;
-  }
 
  private:
   Tensor with_history(const Node& node, const Tensor& tensor) const;
@@ -136,11 +131,6 @@ void attach(const IntrusivePtr<Node>& node, std::span<const Tensor> inputs,
             std::span<const Tensor> outputs);
 SavedList save(std::span<const Tensor> inputs, std::span<const Tensor> saved,
                std::span<const Tensor> outputs);
-/// Both of them, in this order. Where saving throws, an output that was changed in place keeps its
-/// new history, and going through that is a GradError.
-void attach_and_save(const IntrusivePtr<Node>& node, SavedList& list,
-                     std::span<const Tensor> inputs, std::span<const Tensor> saved,
-                     std::span<const Tensor> outputs);
 /// Throws GradError unless backward gave no more gradients than there are edges; pads with
 /// undefined ones.
 void check_grad_count(const Node& node, Grads& grads);
@@ -180,8 +170,9 @@ void record(const char* name, std::span<const Tensor> outputs, std::initializer_
   if (!any_requires_grad(inputs)) return;
   auto node = IntrusivePtr<detail::RecordedNode<F>>::fresh(new detail::RecordedNode<F>(
       name, static_cast<uint32_t>(outputs.size()), std::move(backward)));
-  detail::attach_and_save(node, node->saved_, {inputs.begin(), inputs.size()},
-                          {saved.begin(), saved.size()}, outputs);
+  std::span<const Tensor> from(inputs.begin(), inputs.size());
+  detail::attach(node, from, outputs);
+  node->saved_ = detail::save(from, {saved.begin(), saved.size()}, outputs);
 }
 
 /// Records an operation with one output and returns that.
@@ -210,7 +201,36 @@ Tensor record_view(const char* name, const Tensor& base, Tensor output, F backwa
 /// Shapes and dtypes are the caller's to check first. `others_require_grad`: whether another input
 /// does.
 void check_inplace(const Tensor& self, const char* operation, bool others_require_grad = false);
-/// After an in-place operation: raises the version.
+/// After an in-place change that is none of the tape's.
 inline void bump_version(const Tensor& self) { self.storage()->bump_version(); }
+
+/// Made when an operation has changed tensors in place: raises their versions. If an exception ends
+/// its scope, in which the change is recorded, their history may not tell of it: then it is lost,
+/// and a backward that comes through one of them, its base or the base's views is a GradError.
+class InplaceChange {
+ public:
+  explicit InplaceChange(std::span<const Tensor> changed, bool others_require_grad = false)
+      : changed_(changed), recorded_(others_require_grad) {
+    for (const Tensor& tensor : changed) {
+      bump_version(tensor);
+      recorded_ = recorded_ || tensor.requires_grad();
+    }
+    recorded_ = recorded_ && grad_mode_enabled();
+  }
+  explicit InplaceChange(const Tensor& changed, bool others_require_grad = false)
+      : InplaceChange(std::span(&changed, 1), others_require_grad) {}
+  InplaceChange(const InplaceChange&) = delete;
+  InplaceChange& operator=(const InplaceChange&) = delete;
+  ~InplaceChange() {
+    if (FARRO_UNLIKELY(std::uncaught_exceptions() != exceptions_) && recorded_) lose_histories();
+  }
+
+ private:
+  void lose_histories() const noexcept;
+
+  std::span<const Tensor> changed_;
+  bool recorded_;
+  int exceptions_ = std::uncaught_exceptions();
+};
 
 }  // namespace farro::autograd

@@ -85,7 +85,7 @@ const Tensor& copy_(const Tensor& self, const Tensor& source) {
   autograd::check_inplace(self, "copy_", source.requires_grad());
   bool aliased = autograd::overlaps_shifted(self, source);
   kernels::copy(self.array(), aliased ? clone(source.detach()).array() : source.array());
-  autograd::bump_version(self);
+  autograd::InplaceChange change(self, source.requires_grad());
   record("CopyBackward", self, {self, source}, {},
          [sizes = source.sizes(), device = source.device(),
           dtype = source.dtype()](const BackwardContext& c) -> Grads {
@@ -106,7 +106,7 @@ const Tensor& fill_(const Tensor& self, const Tensor& value) {
 const Tensor& zero_(const Tensor& self) {
   autograd::check_inplace(self, "zero_");
   kernels::zero(self.array());
-  autograd::bump_version(self);
+  autograd::InplaceChange change(self);
   record("ZeroBackward", self, {self}, {},
          [](const BackwardContext& c) -> Grads { return {zeros_like(c.grad())}; });
   return self;

@@ -234,7 +234,7 @@ void index_put_(const Tensor& x, std::span<const Index> indices, const Tensor& v
   autograd::check_inplace(x, "index_put_", value.requires_grad());
   Tensor values = to(value.detach(), x.device(), x.dtype());
   write(x, at, values.storage() == x.storage() ? clone(values) : values, accumulate);
-  autograd::bump_version(x);
+  autograd::InplaceChange change(x, value.requires_grad());
   record("IndexPutBackward", x, {x, value}, {at.positions},
          [steps = at.steps, selection = at.selection, accumulate, sizes = value.sizes(),
           dtype = value.dtype(), device = value.device()](const BackwardContext& c) -> Grads {

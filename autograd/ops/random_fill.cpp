@@ -33,7 +33,7 @@ const Tensor& fill_in_place(const Tensor& self, const char* operation, const cha
                             const Fill& fill) {
   autograd::check_inplace(self, operation);
   fill();
-  autograd::bump_version(self);
+  autograd::InplaceChange change(self);
   record(node, self, {self}, {},
          [](const BackwardContext& c) -> Grads { return {zeros_like(c.grad())}; });
   return self;

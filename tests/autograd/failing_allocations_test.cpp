@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <functional>
+#include <vector>
 
 #include <support/training_step.hpp>
+#include <farro/autograd/function.hpp>
 #include <farro/autograd/grad_mode.hpp>
 #include <farro/autograd/ops/conv.hpp>
+#include <farro/autograd/ops/index.hpp>
 #include <farro/autograd/ops/pointwise.hpp>
 #include <farro/autograd/ops/reduce.hpp>
 #include <farro/backends/error.hpp>
@@ -137,6 +141,92 @@ TEST_CASE("a refused request is counted, gives nothing away and loses nothing", 
   }
   CHECK_NOTHROW(work());
   CHECK(memory_stats().allocated == live);
+}
+
+namespace {
+
+/// y of two elements, made from x, and views of them; `other` is to change them in place.
+struct Changed {
+  Tensor x = leaf({1, 2}), other = leaf({0.25, 0.5});
+  Tensor y = x * 1, first = y.slice(0, 0, 1), second = y.slice(0, 1, 2);
+
+  std::vector<std::vector<double>> gradients() const {
+    (y * y + 3 * y).sum().backward({}, {.retain_graph = true});
+    (first * second).sum().backward();
+    return {x.grad().to_vector(),
+            other.grad().defined() ? other.grad().to_vector() : std::vector<double>{}};
+  }
+};
+
+struct Doubled : autograd::Function<Doubled> {
+  static Tensor forward(autograd::Context& ctx, const Tensor& x) {
+    x.mul_(2.0);
+    ctx.mark_dirty({x});
+    return x;
+  }
+  static autograd::Grads backward(autograd::Context&, const autograd::Grads& grads) {
+    return {grads[0] * 2};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("an operation in place that is refused memory anywhere leaves no wrong gradient",
+          "[A2][A4][A13]") {
+  using Operation = std::function<void(const Changed&)>;
+  const Tensor place = from_values({0}, {.dtype = kInt64});
+  const std::vector<Operation> operations = {
+      [](const Changed& c) { c.y.mul_(c.other); },
+      [](const Changed& c) { c.first.add_(c.other.slice(0, 1, 2)); },
+      [](const Changed& c) { exp_(c.y); },
+      [](const Changed& c) { sigmoid_(c.second); },
+      [](const Changed& c) { c.y.copy_(c.other); },
+      [](const Changed& c) { c.first.copy_(c.other.slice(0, 0, 1)); },
+      [](const Changed& c) { c.second.zero_(); },
+      [](const Changed& c) { c.first.fill_(5); },
+      [&](const Changed& c) { c.y.index_put_({place}, c.other.slice(0, 0, 1)); },
+      [&](const Changed& c) {
+        index_put_(c.second, std::array<Index, 1>{place}, c.other.slice(0, 0, 1), true);
+      },
+      [](const Changed& c) { Doubled::apply(c.y); },
+      [](const Changed& c) { Doubled::apply(c.first); },
+  };
+  int64_t refused = 0, lost = 0;
+  const auto untouched = Changed().gradients();
+  for (size_t i = 0; i < operations.size(); ++i) {
+    Changed whole;
+    operations[i](whole);
+    const auto values = whole.y.to_vector();
+    const auto done = whole.gradients();
+    REQUIRE(done != untouched);
+    for (int64_t number = 1;; ++number) {
+      INFO("operation " << i << ", request " << number);
+      Changed c;
+      {
+        farro::detail::FailingAllocation failing(number);
+        try {
+          operations[i](c);
+        } catch (const MemoryError&) {
+          ++refused;
+        }
+        if (!failing.refused()) break;
+      }
+      bool changed = c.y.to_vector() != std::vector<double>{1, 2};
+      if (changed) CHECK(c.y.to_vector() == values);
+      try {
+        auto gradients = c.gradients();
+        CHECK(gradients == (changed ? done : untouched));
+      } catch (const GradError&) {
+        ++lost;
+        CHECK(changed);
+        CHECK_FALSE(c.x.grad().defined());
+        CHECK_THROWS_AS((c.first * c.second).sum().backward(), GradError);
+      }
+    }
+  }
+  CHECK(refused > 50);
+  CHECK(lost > 10);
+  WARN(refused << " requests were refused, " << lost << " when the elements had changed");
 }
 
 TEST_CASE("memory that is refused within a kernel that several threads run is a MemoryError, too",
