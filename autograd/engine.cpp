@@ -159,7 +159,7 @@ FARRO_NOINLINE void apply_with_hooks(Node& node, Grads& grads, Grads& results) {
     if (FARRO_UNLIKELY(grads.size() != node.output_count()))
       fail_count(node, "a pre-hook", node.output_count(), grads);
   });
-  if (std::ranges::any_of(grads, &Tensor::defined)) {
+  if (std::ranges::any_of(grads, [](const Tensor& g) { return g.defined(); })) {
     node.apply(grads, results);
   } else {
     results.resize(node.next_edges().size());

@@ -8,8 +8,7 @@
 ///         return x * factor;
 ///       }
 ///       static autograd::Grads backward(autograd::Context& ctx, const Tensor& dy) {
-///         return {dy * ctx.kept<double>("factor"), {}};             // one for each argument of
-///         forward
+///         return {dy * ctx.kept<double>("factor"), {}};  // one for each argument of forward
 ///       }
 ///     };
 ///     Tensor y = Scale::apply(x, 2.0);

@@ -40,8 +40,9 @@ inline std::string tape_dot(const Tensor& output) { return tape_dot(std::span(&o
 
 /// The tape as JSON, in the order in which backward goes through it:
 ///
-///     {"outputs": [0], "nodes": [{"name": "MulBackward", "saved_tensors": 2, "saved_bytes": 48,
-///     "edges": [1, null]}, …]}
+///     {"outputs": [0],
+///      "nodes": [{"name": "MulBackward", "saved_tensors": 2, "saved_bytes": 48,
+///                 "edges": [1, null]}, …]}
 ///
 /// Edges are places in the list of nodes, null for inputs that need no gradient, outputs likewise;
 /// a leaf has its "shape" and "dtype".

@@ -38,7 +38,7 @@ class HookEntries {
   HookEntries(const HookEntries& other) : HookEntries() {
     for (size_t i = 0; i < other.size(); ++i) add(other.id(i), Hook(other[i]), false);
   }
-  HookEntries(HookEntries&& other) noexcept : rest_(std::move(other.rest_)) {
+  HookEntries(HookEntries&& other) noexcept : rest_(std::exchange(other.rest_, nullptr)) {
     if (other.empty()) return;
     std::construct_at(&first_, std::move(other.first_));
     std::destroy_at(&other.first_);
@@ -47,6 +47,7 @@ class HookEntries {
   HookEntries& operator=(const HookEntries&) = delete;
   ~HookEntries() {
     if (!empty()) std::destroy_at(&first_);
+    if (FARRO_UNLIKELY(rest_ != nullptr)) drop_rest();
   }
 
   size_t size() const {
@@ -60,8 +61,7 @@ class HookEntries {
   FARRO_INLINE void each(const F& f) const {
     if (empty()) return;
     f(first_);
-    if (FARRO_LIKELY(!rest_)) return;
-    for (const Entry& entry : rest_->list) f(entry.second);
+    if (FARRO_UNLIKELY(rest_ != nullptr)) each_of_rest(f);
   }
   uint64_t id(size_t i) const { return i == 0 ? first_id_ : rest_->list[i - 1].first; }
 
@@ -94,7 +94,7 @@ class HookEntries {
     }
     std::move(list.begin() + i, list.end(), list.begin() + i - 1);
     list.pop_back();
-    if (list.empty()) rest_.reset();
+    if (list.empty()) drop_rest();
     return taken;
   }
 
@@ -103,11 +103,16 @@ class HookEntries {
     explicit Rest(Entry entry) { list.emplace_back(std::move(entry)); }
     SmallVector<Entry, 2> list;  // never empty
   };
+  template <class F>
+  FARRO_NOINLINE void each_of_rest(const F& f) const {
+    for (const Entry& entry : rest_->list) f(entry.second);
+  }
+  FARRO_NOINLINE void drop_rest() { delete std::exchange(rest_, nullptr); }
   FARRO_NOINLINE void add_to_rest(Entry entry, bool prepend) {
     if (rest_) {
       rest_->list.emplace_back(std::move(entry));
     } else {
-      rest_ = std::make_unique<Rest>(std::move(entry));
+      rest_ = new Rest(std::move(entry));
     }
     if (!prepend) return;
     auto& list = rest_->list;
@@ -120,7 +125,7 @@ class HookEntries {
   union {
     Hook first_;
   };
-  std::unique_ptr<Rest> rest_;
+  Rest* rest_ = nullptr;  // owned; what is rare stays out of line
 };
 
 /// The hooks of a list, of one or several kinds. While they run they stay as they are: what changes
@@ -181,6 +186,7 @@ class HookBlock final : public HookBlockBase {
       outlived_ = left_ = true;
     }
   }
+  static void destroy(HookBlock* block) { block->end(); }
 
  private:
   HookBlock* writable() {

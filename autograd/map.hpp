@@ -2,16 +2,15 @@
 
 /// map: a user's own formula as one kernel each way.
 ///
-///     struct Gaussian {                                   // at namespace scope: works on device
-///     backends too
-///       template <class T> FARRO_FUNCTION T operator()(T x, T mean, T sigma) const {
+///     struct Gaussian {  // at namespace scope: works on device backends too
+///       template <class T>
+///       FARRO_FUNCTION T operator()(T x, T mean, T sigma) const {
 ///         T z = (x - mean) / sigma;
 ///         return math::exp(T(-0.5) * z * z);
 ///       }
 ///     };
 ///     Tensor p = map(Gaussian{}, x, mean, sigma);
-///     Tensor q = map([](auto x, auto y) { return x * math::tanh(y); }, x, y);      // host
-///     backends
+///     Tensor q = map([](auto x, auto y) { return x * math::tanh(y); }, x, y);  // host backends
 ///
 /// The call operator is a template over T: a SIMD pack or a number forward, a dual number of those
 /// backward, and Tensor where the backward itself is recorded, so that derivatives of any order

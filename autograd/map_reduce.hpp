@@ -3,8 +3,9 @@
 /// map_reduce: a user's own formula and a reduction behind it, in one pass over the inputs; nothing
 /// of the formula's size is kept.
 ///
-///     Tensor loss = map_reduce([](auto x, auto y) { return (x - y) * (x - y); }, Reduce::Mean, {},
-///     x, y); Tensor top = map_reduce(Gaussian{}, Reduce::Max, {-1}, x, mean, sigma);
+///     Tensor loss = map_reduce([](auto x, auto y) { return (x - y) * (x - y); },
+///                              Reduce::Mean, {}, x, y);
+///     Tensor top = map_reduce(Gaussian{}, Reduce::Max, {-1}, x, mean, sigma);
 
 #include <farro/autograd/map.hpp>
 #include <farro/autograd/tensor.hpp>

@@ -27,14 +27,10 @@ struct Group : std::enable_shared_from_this<Group> {
     std::vector<Tensor> complete;
     {
       std::lock_guard lock(mutex);
-      auto [entry, first] = passes.try_emplace(std::this_thread::get_id());
-      Pass& pass = entry->second;
-      try {
-        if (first) autograd::after_backward([self = shared_from_this()] { self->finish(); });
-      } catch (...) {
-        passes.erase(entry);
-        throw;
-      }
+      std::thread::id thread = std::this_thread::get_id();
+      if (!passes.contains(thread))
+        autograd::after_backward([self = shared_from_this()] { self->finish(); });
+      Pass& pass = passes[thread];
       pass.grads.resize(handles.size());
       pass.grads[place] = grad;
       if (++pass.count != wanted) return;

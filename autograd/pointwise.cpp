@@ -15,6 +15,7 @@
 #include <farro/autograd/ops/pointwise/arithmetic.hpp>
 #include <farro/autograd/pointwise_plan.hpp>
 #include <farro/autograd/record.hpp>
+#include <farro/autograd/spare.hpp>
 #include <farro/backends/kernels/reduce.hpp>
 #include <farro/backends/launch.hpp>
 
@@ -143,7 +144,7 @@ FARRO_INLINE Tensor PointwiseNode::gradient(int input, Tensor& dy, bool takes,
     plain = plain && saved[i]->contiguous;
   }
   if (FARRO_UNLIKELY(!plain)) return general_gradient(input, dy, saved);
-  Tensor dx = takes && is_exclusive(dy) ? std::move(dy) : empty_like_contiguous(dy);
+  Tensor dx = takes && is_exclusive(dy) ? std::move(dy) : spare_or_empty(dy);
   run_pointwise_backward_contiguous(entry_.kernels, op_, input, dx.impl()->array, g->numel,
                                     operands);
   return dx;

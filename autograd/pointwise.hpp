@@ -8,11 +8,12 @@
 ///
 ///     struct Tanh : Pointwise<1> {
 ///       static constexpr const char* name = "tanh";
-///       static constexpr Uses uses = {kOutput};               // what the gradient of input 0
-///       reads besides dy static constexpr Domain domain = {-3, 3};             // where tests
-///       sample each input template <class T> FARRO_FORMULA T forward(T x) const { return
-///       math::tanh(x); } template <int I, class T> FARRO_FORMULA T backward(T dy, T x, T y) const
-///       { return dy * (T(1) - y * y); }
+///       static constexpr Uses uses = {kOutput};    // what input 0's gradient reads besides dy
+///       static constexpr Domain domain = {-3, 3};  // where tests sample each input
+///       template <class T>
+///       FARRO_FORMULA T forward(T x) const { return math::tanh(x); }
+///       template <int I, class T>
+///       FARRO_FORMULA T backward(T dy, T x, T y) const { return dy * (T(1) - y * y); }
 ///     };
 ///     inline Tensor tanh(const Tensor& x) { return pointwise(Tanh{}, x); }
 ///
@@ -60,7 +61,7 @@ struct PointwiseEntry {
 
 /// The entry of an operation in the lists of pointwise_list.hpp.
 template <class Op>
-const PointwiseEntry& pointwise_entry();
+[[gnu::used, gnu::noinline]] const PointwiseEntry& pointwise_entry();
 
 /// For an operation with this number of inputs, 1 to kMaxPointwiseInputs.
 template <int Arity>

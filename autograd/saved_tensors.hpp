@@ -2,8 +2,9 @@
 
 /// How the tensors that operations keep for backward are kept.
 ///
-///     SavedTensors pack([](const Tensor& t) { return write_to_disk(t); }, [](const Path& p) {
-///     return read(p); }); SavedTensorsAs half(kBFloat16);        // at half the memory
+///     SavedTensors pack([](const Tensor& t) { return write_to_disk(t); },
+///                       [](const Path& p) { return read(p); });
+///     SavedTensorsAs half(kBFloat16);        // at half the memory
 ///     SavedTensorsOn host(Device("cpu"));    // for tensors of a device
 
 #include <any>

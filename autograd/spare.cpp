@@ -14,13 +14,13 @@ void offer_spare(Tensor&& tensor) {
     spare_tensor = std::move(tensor).impl_ptr().detach();
 }
 
-Tensor take_spare(const TensorImpl& like) {
+Tensor spare_or_empty(const Tensor& like) {
+  if (!spare_tensor) return empty_like_contiguous(like);
   auto spare = IntrusivePtr<TensorImpl>::adopt(std::exchange(spare_tensor, nullptr));
-  const ArrayView& array = spare->array;
-  if (array.dtype != like.array.dtype || array.device != like.array.device ||
-      array.sizes != like.array.sizes || spare->inference != inference_mode_enabled())
-    return {};
-  return Tensor(std::move(spare));
+  const ArrayView &ours = spare->array, &wanted = like.impl()->array;
+  bool fits = ours.dtype == wanted.dtype && ours.device == wanted.device &&
+              ours.sizes == wanted.sizes && spare->inference == inference_mode_enabled();
+  return FARRO_LIKELY(fits) ? Tensor(std::move(spare)) : empty_like_contiguous(like);
 }
 
 }  // namespace farro::autograd

@@ -1,7 +1,7 @@
 #pragma once
 
 /// A gradient whose node has post-hooks can't lend its memory to that node's result, since they see
-/// both. It lends it to the next result of its form on this thread.
+/// both. It lends it to the next such node's on this thread.
 
 #include <farro/autograd/tensor.hpp>
 
@@ -12,9 +12,9 @@ FARRO_FAST_TLS extern constinit thread_local TensorImpl* spare_tensor;
 /// Keeps a tensor in place of the last one, if nobody else can see it. Undefined ones are kept by
 /// nobody.
 void offer_spare(Tensor&& tensor);
-/// The spare tensor if it has the shape, dtype and device of `like`, which is contiguous; otherwise
-/// lets go of it.
-Tensor take_spare(const TensorImpl& like);
+/// As empty_like_contiguous, with the spare tensor's memory where there is one that fits. Lets go
+/// of another.
+Tensor spare_or_empty(const Tensor& like);
 
 /// No spare tensor outlives it.
 class SpareScope {

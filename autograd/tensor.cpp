@@ -7,7 +7,6 @@
 #include <farro/autograd/engine.hpp>
 #include <farro/autograd/inplace.hpp>
 #include <farro/autograd/ops/copy.hpp>
-#include <farro/autograd/spare.hpp>
 #include <farro/backends/kernels/copy.hpp>
 
 namespace farro {
@@ -117,9 +116,6 @@ Tensor empty(const Dims& sizes, DType dtype, Device device) {
 
 Tensor empty_like_contiguous(const Tensor& like) {
   const TensorImpl& from = *like.impl();
-  if (FARRO_UNLIKELY(autograd::spare_tensor)) {
-    if (Tensor spare = autograd::take_spare(from); spare.defined()) return spare;
-  }
   IntrusivePtr<Storage> storage = Storage::allocate(
       static_cast<size_t>(from.numel) * size_of(from.array.dtype), from.array.device);
   auto impl = IntrusivePtr<TensorImpl>::fresh(new TensorImpl(from.array, from.numel));

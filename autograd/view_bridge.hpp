@@ -2,10 +2,11 @@
 
 /// Between Kokkos views and tensors, without a copy. This header includes Kokkos.
 ///
-///     Tensor t = from_view(field);                      // a view of any rank up to 8, any layout,
-///     managed or not auto v = t.view_as<double**, backends::OpenMP>(); // an unmanaged strided
-///     view of a tensor's elements dispatch(t, [&]<class Backend, class Scalar>() { auto v =
-///     t.view_as<Scalar*, Backend>(); … });
+///     Tensor t = from_view(field);  // a view of any rank up to 8 and layout, managed or not
+///     auto v = t.view_as<double**, backends::OpenMP>();  // unmanaged, strided
+///     dispatch(t, [&]<class Backend, class Scalar>() {
+///       auto v = t.view_as<Scalar*, Backend>();
+///     });
 
 #include <memory>
 #include <type_traits>

@@ -23,7 +23,12 @@
 #endif
 /// Of a small thread_local variable on the hot path: reached without a call, also from
 /// position-independent code. Takes of the little room that libraries loaded by dlopen share.
+/// CUDA's compiler does not know it.
+#ifdef __CUDACC__
+#define FARRO_FAST_TLS
+#else
 #define FARRO_FAST_TLS __attribute__((tls_model("initial-exec")))
+#endif
 #define FARRO_COLD __attribute__((noinline, cold))
 #define FARRO_RESTRICT __restrict__
 #define FARRO_LIKELY(x) __builtin_expect(static_cast<bool>(x), 1)

@@ -163,16 +163,11 @@ class BracketState {
     }
     if (hooks_.empty()) return;
     if (inputs_bracketed_) {
-      grad_outputs_ = packed_outputs(grads);
       // The inner node need not lie on the way of this backward: nothing may be kept then.
-      try {
-        autograd::after_backward([weak = std::weak_ptr(self)] {
-          if (auto state = weak.lock()) state->grad_outputs_.reset();
-        });
-      } catch (...) {
-        grad_outputs_.reset();
-        throw;
-      }
+      autograd::after_backward([weak = std::weak_ptr(self)] {
+        if (auto state = weak.lock()) state->grad_outputs_.reset();
+      });
+      grad_outputs_ = packed_outputs(grads);
       return;
     }
     const Grads none(input_layout_.size());

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include <farro/backends/xml.hpp>
 #include <farro/io/atomic_file.hpp>
 
 namespace farro::io {
@@ -31,29 +32,6 @@ constexpr const char* kStyle = R"(<style>
 )";
 constexpr const char* kPlain[kColours] = {"#0072b2", "#d55e00", "#009e73",
                                           "#a8518a", "#b8860b", "#56788f"};
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 struct Range {
   double lo = std::numeric_limits<double>::infinity();
@@ -97,7 +75,7 @@ class Panel {
 
   void draw(std::string& out) const {
     out += fmt::format("<text class=\"title\" x=\"{}\" y=\"{}\">{}</text>\n", kLeft, top_ + 22,
-                       escaped(chart_.title));
+                       escape_xml(chart_.title));
     draw_axes(out);
     out += fmt::format(
         "<clipPath id=\"{}\"><rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/></clipPath>\n",
@@ -139,10 +117,10 @@ class Panel {
     out += fmt::format("<path class=\"axis\" d=\"M{:.1f} {:.1f}V{:.1f}H{:.1f}\"/>\n", left(), top(),
                        bottom(), right());
     out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
-                       (left() + right()) / 2, bottom() + 38, escaped(chart_.x_label));
+                       (left() + right()) / 2, bottom() + 38, escape_xml(chart_.x_label));
     out += fmt::format(
         "<text transform=\"translate(16 {:.1f}) rotate(-90)\" text-anchor=\"middle\">{}</text>\n",
-        (top() + bottom()) / 2, escaped(chart_.y_label));
+        (top() + bottom()) / 2, escape_xml(chart_.y_label));
   }
 
   void draw_series(std::string& out, const Series& s, size_t colour) const {
@@ -164,7 +142,7 @@ class Panel {
           "<circle cx=\"{0:.1f}\" cy=\"{1:.1f}\" r=\"3\" fill=\"{2}\" style=\"fill: var(--c{3}, "
           "{2})\">"
           "<title>{4}: {5:.6g}</title></circle>\n",
-          px(s.x[i]), py(s.y[i]), kPlain[colour], colour, escaped(s.name), s.y[i]);
+          px(s.x[i]), py(s.y[i]), kPlain[colour], colour, escape_xml(s.name), s.y[i]);
     }
   }
 
@@ -175,7 +153,7 @@ class Panel {
       out += fmt::format(
           "<line class=\"line\" {0} x1=\"{1:.1f}\" x2=\"{2:.1f}\" y1=\"{3}\" y2=\"{3}\"/>"
           "<text x=\"{4:.1f}\" y=\"{5}\">{6}</text>\n",
-          stroke(i % kColours), x, x + 18, top_ + 38, x + 24, top_ + 42, escaped(name));
+          stroke(i % kColours), x, x + 18, top_ + 38, x + 24, top_ + 42, escape_xml(name));
       x += 44 + 7.0 * static_cast<double>(name.size());
     }
   }

@@ -140,13 +140,13 @@ std::pair<Args, Kwargs> to_values(const Tuple& arguments) {
 }
 
 template <class M, class... A>
-Value forward_to_value(M& module, A&&... arguments) {
-  using R = decltype(module.forward(std::forward<A>(arguments)...));
+Value forward_to_value(M& callee, A&&... arguments) {
+  using R = decltype(callee.forward(std::forward<A>(arguments)...));
   if constexpr (std::is_void_v<R>) {
-    module.forward(std::forward<A>(arguments)...);
+    callee.forward(std::forward<A>(arguments)...);
     return {};
   } else {
-    return hooks::to_value(module.forward(std::forward<A>(arguments)...));
+    return hooks::to_value(callee.forward(std::forward<A>(arguments)...));
   }
 }
 
@@ -213,8 +213,8 @@ template <class M, class Tuple>
 struct TakesTuple;
 template <class M, class... T>
 struct TakesTuple<M, std::tuple<T...>> {
-  static constexpr bool value = requires(M & module, T&... arguments) {
-    module.forward(arguments...);
+  static constexpr bool value = requires(M & callee, T&... arguments) {
+    callee.forward(arguments...);
   };
 };
 

@@ -13,17 +13,18 @@ namespace farro::nn {
 /// Base of the lazy form of a layer, or of a layer of one's own without another form. Self lists
 /// its members and gives
 ///
-///     void initialize_parameters(const Args& inputs);  // sets its sizes from the inputs and
-///     materializes void reset_parameters();                         // fills what was materialized
-///     void sizes_from_parameters();                    // if it has sizes: reads them off loaded
-///     parameters
+///     void initialize_parameters(const Args& inputs);  // takes sizes from the inputs
+///     void reset_parameters();                         // fills what was materialized
+///     void sizes_from_parameters();                    // from loaded ones, if it has sizes
 ///
 ///     struct LazyScale : nn::LazyModule<LazyScale> {
 ///       nn::Parameter scale = nn::UninitializedParameter();
 ///       FARRO_MEMBERS(LazyScale, scale)
 ///       void initialize_parameters(const nn::Args& in) {
-///       scale.materialize({in.tensor(0).size(-1)}); } void reset_parameters() {
-///       init::ones_(scale); } Tensor forward(const Tensor& x) { return x * scale; }
+///         scale.materialize({in.tensor(0).size(-1)});
+///       }
+///       void reset_parameters() { init::ones_(scale); }
+///       Tensor forward(const Tensor& x) { return x * scale; }
 ///     };
 ///
 /// A pre-hook does this before the first call, once, and goes. From then on, or once a state

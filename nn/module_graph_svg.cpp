@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <farro/backends/xml.hpp>
 #include <farro/nn/module_graph.hpp>
 
 namespace farro::nn {
@@ -19,29 +20,6 @@ constexpr double kBetweenNodes = 24;
 constexpr double kBetweenLayers = 44;
 constexpr double kMargin = 16;
 constexpr size_t kMaxCharacters = 44;
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 /// Breaks at spaces.
 std::vector<std::string> wrapped(const std::string& text) {
@@ -85,7 +63,7 @@ class Drawing {
         "viewBox=\"0 0 {0:.0f} {1:.0f}\" "
         "role=\"img\" aria-label=\"{2}\">\n{3}<rect class=\"paper\" width=\"100%\" "
         "height=\"100%\"/>\n",
-        width_, height_, escaped(graph_.name), kStyle);
+        width_, height_, escape_xml(graph_.name), kStyle);
     for (size_t i = 0; i < graph_.edges.size(); ++i) draw_edge(out, i);
     for (size_t i = 0; i < graph_.nodes.size(); ++i) draw_node(out, i);
     return out + "</svg>\n";
@@ -291,7 +269,7 @@ class Drawing {
     for (size_t n = 0; n < p.lines.size(); ++n) {
       out += fmt::format(
           "<text{} x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", n == 0 ? " class=\"title\"" : "", p.x,
-          top + kPadding / 2 + kLine * static_cast<double>(n) + 12, escaped(p.lines[n]));
+          top + kPadding / 2 + kLine * static_cast<double>(n) + 12, escape_xml(p.lines[n]));
     }
   }
 
@@ -322,7 +300,7 @@ class Drawing {
     }
     if (graph_.edges[i].label.empty()) return;
     out += fmt::format("<text class=\"label\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", label_x + 5,
-                       label_y + 3, escaped(graph_.edges[i].label));
+                       label_y + 3, escape_xml(graph_.edges[i].label));
   }
 
   void draw_loop(std::string& out, const Place& p) const {

@@ -3,7 +3,7 @@
 /// Catch2 matchers for gradient checks; the only installed header that needs Catch2.
 ///
 ///     REQUIRE_THAT([](const auto& in) { return my_function(in[0]); },
-///     testing::PassesGradcheck({x}));
+///                  testing::PassesGradcheck({x}));
 ///
 /// A generic lambda takes `const auto&`: Catch2 tries to print what it matches, and a lambda of
 /// `auto&` without captures would be instantiated for a stream.

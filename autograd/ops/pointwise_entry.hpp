@@ -73,7 +73,7 @@ constexpr PointwiseEntry make_entry() {
 }
 
 template <class Op>
-[[gnu::used, gnu::noinline]] const PointwiseEntry& pointwise_entry() {
+const PointwiseEntry& pointwise_entry() {
   static constexpr PointwiseEntry entry = make_entry<Op>();
   return entry;
 }
