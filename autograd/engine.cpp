@@ -171,7 +171,7 @@ FARRO_NOINLINE void apply_with_hooks(Node& node, Grads& grads, Grads& results) {
       fail_count(node, "a post-hook", node.next_edges().size(), results);
   });
   for (Tensor& grad : grads) {
-    if (grad.defined()) offer_spare(std::move(grad));
+    if (grad.defined()) offer_spare(grad);
   }
 }
 
