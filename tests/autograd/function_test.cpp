@@ -227,6 +227,21 @@ TEST_CASE("results of a custom function that have no gradient", "[A21]") {
   CHECK(x.grad().to_vector() == Values{-3, 1, -3});
 }
 
+// Compared with PyTorch 1.13.
+TEST_CASE("a custom function's post-hooks see which gradients arrived", "[A9][A21]") {
+  Tensor x = leaf({-1, 2, -3});
+  auto [positive, negative, mask] = SplitSign::apply(x);
+  int runs = 0;
+  positive.grad_fn()->register_hook([&](Grads& in, const Grads& out) {
+    ++runs;
+    CHECK(in[0].to_vector() == Values{0, 2, 0});
+    CHECK(out[0].to_vector() == Values{2, 2, 2});
+    CHECK_FALSE(out[1].defined());
+  });
+  (positive * 2.0).sum().backward();
+  CHECK(runs == 1);
+}
+
 TEST_CASE("what backward of a custom function may give", "[A21]") {
   Tensor x = leaf({1, 2, 3}), y = leaf({4});
   auto run = [&](std::function<Grads(const Tensor&)> result) {

@@ -235,6 +235,22 @@ TEST_CASE("backward hooks: chain, with the number of gradients checked", "[M16]"
   CHECK_THROWS_AS(act(x).backward(), GradError);
 }
 
+TEST_CASE("a post-hook of a module's last node sees the gradient before the module's hooks",
+          "[M15][A9]") {
+  nn::ReLU act;
+  act.register_full_backward_pre_hook([](Module&, const Grads& out) { return out.tensor(0) * 2; });
+  Tensor x = leaf({3}), y = act(x);
+  bool ran = false;
+  y.grad_fn()->register_hook([&](autograd::Grads& in, const autograd::Grads& out) {
+    ran = true;
+    CHECK(in[0].item() == 2);
+    CHECK(out[0].item() == 1);
+  });
+  y.backward();
+  CHECK(ran);
+  CHECK(x.grad().item() == 2);
+}
+
 TEST_CASE("backward hooks: one that throws leaves graph and module usable", "[M24]") {
   NoLeaks no_leaks;
   Ref<nn::Linear> fc{linear_layer(Device(), 1, 1, {3})};
