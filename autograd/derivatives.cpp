@@ -73,6 +73,7 @@ Grads transpose(Node& node, const Grads& tangents, std::span<const OutputForm> o
 class Sweep {
  public:
   void seed(const Edge& edge, const Tensor& tangent) {
+    seeds_.push_back(edge.node);
     Grads& tangents = tangents_[edge.node.get()];
     tangents.resize(std::max<size_t>(tangents.size(), edge.input_nr + 1));
     tangents[edge.input_nr] = tangent;
@@ -105,6 +106,7 @@ class Sweep {
 
  private:
   std::unordered_map<const Node*, Grads> tangents_;
+  std::vector<IntrusivePtr<Node>> seeds_;  // nothing else need hold a leaf's node
 };
 
 /// The inputs as what f is to see: they have a history of their own, and keep the one they had if

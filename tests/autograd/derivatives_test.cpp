@@ -68,6 +68,20 @@ TEST_CASE("jvp gives values and their change", "[A24]") {
   CHECK_THROWS_AS(jvp(pair_of, {x, z}, {x, values({2}, 1)}), ShapeError);
 }
 
+TEST_CASE("jvp of inputs that come back as they are", "[A24]") {
+  Tensor x = test::from_values({2}), z = test::from_values({0.5});
+  Inputs tangents = {test::from_values({1}), test::from_values({3})};
+  auto swapped = jvp([](const Inputs& in) { return Inputs{in[1], in[0]}; }, {x, z}, tangents);
+  CHECK(swapped.second[0].item() == 3);
+  CHECK(swapped.second[1].item() == 1);
+  // The gradient of a sum is the gradient that came, as a tensor.
+  auto gradient_of_sum = [](const Inputs& in) {
+    Tensor y = leaf({1});
+    return grad({y + 1.0}, {y}, {.create_graph = true}, {in[0]});
+  };
+  CHECK(jvp(gradient_of_sum, {x}, {tangents[1]}).second[0].item() == 3);
+}
+
 TEST_CASE("vjp gives values and gradients", "[A24]") {
   Tensor x = test::from_values({2}), z = test::from_values({0.5}), one = test::from_values({1});
   auto [y, dx] = vjp(pair_of, {x, z}, {one, one});
