@@ -89,12 +89,11 @@ class LostHistory final : public Node {
  public:
   std::string name() const override { return "LostHistory"; }
   void apply(Grads&, Grads&) override {
-    fail<GradError>(
-        name(),
-        "a tensor on the way was changed in place, but an exception kept the change out "
-        "of its history");
+    fail<GradError>(name(),
+                    "a tensor on the way was changed in place, but an exception kept the change "
+                    "out of its history");
   }
-  /// One for all, made beforehand: what loses a history may be the lack of memory. Never freed.
+  /// One for all, made beforehand: what loses a history may be the lack of memory.
   static const IntrusivePtr<Node> shared;
 };
 const IntrusivePtr<Node> LostHistory::shared(new LostHistory);

@@ -16,9 +16,9 @@ class RefCounted {
   RefCounted(const RefCounted&) = delete;
   RefCounted& operator=(const RefCounted&) = delete;
 
-  /// The first references to an object that no other thread can see yet: needs no atomic
+  /// The first reference to an object that no other thread can see yet: needs no atomic
   /// read-modify-write.
-  void retain_fresh(uint32_t n = 1) const { count_.store(n, std::memory_order_relaxed); }
+  void retain_fresh() const { count_.store(1, std::memory_order_relaxed); }
   void retain() const { count_.fetch_add(1, std::memory_order_relaxed); }
   /// True if this was the last reference. A sole owner needs no atomic read-modify-write.
   bool release() const {
